@@ -47,7 +47,7 @@ from core.results.suspects import AGREE, SUSPECT_COLUMNS, suspects
 from core.results.where import WHERE_COLUMNS, where
 from core.store import Run, RunState, RunWithFacts, Store
 from core.tagging import TaggedSpan, Tagger, check_texts, load_tagger, spans_in, text_of
-from core.tasks import KINDS, reading
+from core.tasks import KINDS, tasks_reading
 from core.tasks.scores import FIGURES, report_rows, score_text
 from core.wording import all_of
 
@@ -582,7 +582,7 @@ class StoredRun:
 
     def _sentences(self, text: str | Sequence[Sequence[str]], method: str) -> Sequence[Sequence[str]]:
         """The sentences of a text as lists of words. Raises MRNLabError, which names the method."""
-        if not reading(self._tagger.schemes, "words"):
+        if not tasks_reading(self._tagger.schemes, "words"):
             raise MRNLabError(f"Run {self.id} has no task on words; answer() reads whole texts.")
         if not isinstance(text, str) and any(isinstance(words, str) for words in text):
             raise MRNLabError(f"{method}() reads one text, or a list of sentences that are lists of words.")

@@ -181,7 +181,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
-def room(folder: Path, needs: int, what: str | None = None) -> Iterator[None]:
+def ensure_disk_space(folder: Path, needs: int, what: str | None = None) -> Iterator[None]:
     """Raises NoRoom where this folder's disk has fewer than about `needs` bytes, or fills up in the block.
 
     The folder may not exist yet. `what` is written, as in NoRoom.
@@ -211,7 +211,7 @@ def written_whole(path: Path, needs: int, what: str) -> Iterator[Path]:
     A failure leaves nothing. Raises NoRoom, as `room`.
     """
     beside = path.with_name(f"{path.stem}.{os.getpid()}.tmp{path.suffix}")
-    with room(path.parent, needs, what):
+    with ensure_disk_space(path.parent, needs, what):
         try:
             yield beside
             beside.replace(path)

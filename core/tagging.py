@@ -18,7 +18,7 @@ from core.records import TaggedSpan as TaggedSpan
 from core.records import TaskScore
 from core.records import TextAnswer as TextAnswer
 from core.records import WordTag as WordTag
-from core.tasks import KINDS, reading, score_task
+from core.tasks import KINDS, score_task, tasks_reading
 from core.tasks.scores import PlainScore
 from core.tasks.spans import spans
 from core.wording import all_of
@@ -116,7 +116,7 @@ def check_texts(run: str, schemes: Mapping[str, str], texts: Sequence[Sentence],
     sides = (side for text in texts for side in (text.tokens, text.second) if side is not None)
     if any(is_blank("".join(side)) for side in sides):
         raise MRNLabError("A text has no words; write some.")
-    text_tasks, pair_tasks = reading(schemes, "text", "sentence"), reading(schemes, "pair")
+    text_tasks, pair_tasks = tasks_reading(schemes, "text", "sentence"), tasks_reading(schemes, "pair")
     paired = any(text.second is not None for text in texts)
     if not text_tasks and not pair_tasks:
         raise MRNLabError(f"{run} has no task on whole texts; it reads words ({all_of(list(schemes))}).")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.paths import room
+from core.paths import ensure_disk_space
 
 MANIFEST = "manifest.json"
 UNFINISHED = ".new-"
@@ -47,7 +47,7 @@ def seal(folder: Path, about: Mapping[str, Any], needs: int, write: Callable[[Pa
 
     `needs`: about how many bytes. Raises NoRoom where the disk has fewer; nothing is left then.
     """
-    with room(folder.parent, needs), beside(folder) as new:
+    with ensure_disk_space(folder.parent, needs), beside(folder) as new:
         write(new)
         files = {
             path.relative_to(new).as_posix(): {"size": path.stat().st_size, "sha256": _sha256(path)}

@@ -85,7 +85,7 @@ def name_columns(table: Table, source: Source) -> tuple[str, ...]:
     columns = [table.column(index) for index in range(table.width)]
     values = [set(column.counts()) for column in columns]
     notations = [notation(column.counts()) for column in columns]
-    names = [_name(*column_values) for column_values in zip(columns, values, notations, strict=True)]
+    names = [_guess_name(*column_values) for column_values in zip(columns, values, notations, strict=True)]
     words = _words(table.header, names, values, notations)
     names[words] = TOKENS
     if table.header is None:
@@ -139,7 +139,7 @@ def _words(
     return kinds.index(max(kinds))
 
 
-def _name(column: Packed, values: Set[str], found: Notation | None) -> str:
+def _guess_name(column: Packed, values: Set[str], found: Notation | None) -> str:
     """The name of a column of labels; it begins with `_` where the column holds none."""
     if found is not None:
         types = {label[2:] for label in found.canonical(column).counts() if label != "O"}
@@ -161,7 +161,7 @@ def _name(column: Packed, values: Set[str], found: Notation | None) -> str:
 def is_skipped(column: Packed) -> bool:
     """Whether a column, given sentence by sentence, holds no labels but numbers of words or lemmas."""
     counts = column.counts()
-    return _name(column, set(counts), notation(counts)).startswith(IGNORED)
+    return _guess_name(column, set(counts), notation(counts)).startswith(IGNORED)
 
 
 def are_flags_or_blank(values: Iterable[Any]) -> bool:

@@ -35,7 +35,7 @@ from core.corpora.tables import (
 from core.corpora.types import Column, Sentence, Sentences
 from core.corpora.webanno import is_webanno, webanno_rows
 from core.errors import CorpusError
-from core.tasks import KINDS, reading
+from core.tasks import KINDS, tasks_reading
 from core.tasks.schemes import OddLabel, read_column
 
 Layout = Literal["text", "split", "words", "columns", "conllu"]
@@ -149,7 +149,7 @@ def read_given(
     Raises CorpusError: what is wrong, in which line, and what was expected.
     """
     file = GivenFile(name, content)
-    word_tasks = tuple(reading(schemes, "words"))
+    word_tasks = tuple(tasks_reading(schemes, "words"))
     sentence_tasks = tuple(task for task in schemes if task not in word_tasks)
     if layout is None and columns is None and is_webanno(file):
         return _webanno(file, schemes, word_tasks)

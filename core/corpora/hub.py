@@ -32,7 +32,7 @@ from core.corpora.types import Corpus, Split
 from core.errors import CorpusError
 from core.foreign import child, copies
 from core.foreign.child import Refused
-from core.paths import OUTSIDE, cache_dir, first_outside, opened, room
+from core.paths import OUTSIDE, cache_dir, ensure_disk_space, first_outside, opened
 from core.plain_text import shortened
 from core.wording import all_of
 
@@ -293,7 +293,7 @@ def _keep(folder: Path, config: str, kept: Path) -> None:
     size = sum(path.stat().st_size for path in files)
     resolved = [os.path.realpath(path) for path in files]
     with (
-        room(kept.parent, size, f"What is read of {folder}"),
+        ensure_disk_space(kept.parent, size, f"What is read of {folder}"),
         TemporaryDirectory(dir=kept.parent, prefix=".copy-") as temporary,
     ):
         target = Path(temporary)

@@ -43,8 +43,8 @@ from core.corpora.sentence_labels import are_labels
 from core.corpora.text_files import (
     CSV,
     TSV,
-    at,
     check_characters,
+    errors_located,
     is_text_column,
     text_columns,
 )
@@ -228,13 +228,13 @@ def _read(source: Source, training: _Columns | None, cells: Cells | None) -> _Ro
         nonlocal columns, wordless
         first = list(islice(records.rows, ROWS_SEEN))
         for location, _ in first[:1]:
-            with at(source, location):
+            with errors_located(source, location):
                 columns = _columns([record for _, record in first], records.names, training)
         if columns is None:
             return
         tasks = columns.tasks()
         for location, record in chain(first, records.rows):
-            with at(source, location):
+            with errors_located(source, location):
                 sentence = _sentence(record, columns, tasks, lacking)
             if sentence is None:
                 wordless += 1
@@ -272,7 +272,7 @@ def _records(
 
     def sentences() -> Iterator[tuple[str, Record]]:
         for location, record in rows:
-            with at(source, location):
+            with errors_located(source, location):
                 found = list(sentences_of(record, counts))
             beside.update({**fields_beside(record), **beside})
             yield from ((location, sentence) for sentence in found)
@@ -285,7 +285,7 @@ def _unpacked(
 ) -> Iterator[tuple[str, Record]]:
     """The rows with the lists that their cells hold."""
     for location, row in rows:
-        with at(source, location):
+        with errors_located(source, location):
             record = cells.record(row)
         yield location, record
 

@@ -31,9 +31,9 @@ from core.corpora.readers import (
 from core.corpora.text_files import (
     CSV,
     TSV,
-    at,
     beginning,
     check_names,
+    errors_located,
     is_left_out,
     is_text_column,
     json_object,
@@ -158,7 +158,7 @@ def _jsonl(source: Source) -> Records:
                 blank = blank or number  # no error at the end of the file
                 continue
             location = f"line {blank or number}"
-            with at(source, location):
+            with errors_located(source, location):
                 record = json_object("" if blank else line, _EXAMPLE)
             yield location, record
 
@@ -261,7 +261,7 @@ def _csv(source: Source) -> Records:
         index for index, name in enumerate(names) if not (is_left_out(name) or name.startswith(IGNORED))
     ]
 
-    with at(source, "line 1"):
+    with errors_located(source, "line 1"):
         check_names(names, [names[index] for index in needed])
 
     def sentence(rows: Sequence[Sequence[str]]) -> Record:
@@ -274,7 +274,7 @@ def _csv(source: Source) -> Records:
         current, start = ("", ""), 0
         rows: list[Sequence[str]] = []
         for line, values in lines:
-            with at(source, f"line {line}"):
+            with errors_located(source, f"line {line}"):
                 of_document = current[0] if document is None else values[document].strip() or current[0]
                 number = of_document, values[numbering].strip() or current[1]
                 if not number[1]:

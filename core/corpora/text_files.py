@@ -187,7 +187,7 @@ def read_texts(source: Source, corpus: str, training: Columns | None = None) -> 
     first = list(islice(rows, _ROWS_SEEN))
     rows = chain(first, rows)
     lists = structured([dict(zip(names, values, strict=True)) for _, values in first])
-    with at(source, 1):
+    with errors_located(source, 1):
         columns = _columns(tuple(names), training, lists, has_answers=has_answers)
     tasks = columns.tasks(corpus)
     sentences, unaccepted = _sentences(source, rows, columns, tasks)
@@ -244,7 +244,7 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     or `score`, where the run has one such task. Raises CorpusError as `read_texts`.
     """
     names, rows = read_rows(source)
-    with at(source, 1):
+    with errors_located(source, 1):
         texts = text_columns(names)
     reads = ("text", "sentence") if len(texts) == 1 else ("pair",)
     known = {task: KINDS[scheme] for task, scheme in schemes.items() if KINDS[scheme].reads in reads}
@@ -257,7 +257,7 @@ def read_asked(source: Source, schemes: Mapping[str, str]) -> AskedTexts:
     given: dict[str, Scheme] = {name: known[task].scheme for name, task in tasks.items()}
     is_answer = has_answers and _ANSWER not in given
     columns = Columns(tuple(names), texts, given, {_ANSWER: ""} if is_answer else {})
-    with at(source, 1):
+    with errors_located(source, 1):
         check_names(names, (*texts, *given))
     sentences, _ = _sentences(source, rows, columns, tasks, unlabelled=True)
     asked: dict[Split, Sentences] = {"train": sentences}
@@ -294,7 +294,7 @@ def _sentences(
     def sentences() -> Iterator[Sentence]:
         nonlocal unaccepted
         for number, values in rows:
-            with at(source, number):
+            with errors_located(source, number):
                 accepted = answer is None or _is_accepted(values[answer])
                 sentence = text_sentence(values, columns, tasks)
             unaccepted += not accepted
@@ -331,7 +331,7 @@ class _Located:
             raise CorpusError(f"{self._source}, {line}{self._location}: {error}") from None
 
 
-def at(source: Source, location: str | int) -> _Located:
+def errors_located(source: Source, location: str | int) -> _Located:
     """A context in which a ValueError becomes a CorpusError that names this line, by its number, or row."""
     return _Located(source, location)
 
@@ -382,7 +382,7 @@ def _with_equal_width(source: Source, rows: Iterator[Row], separators: str) -> I
 def _jsonl(source: Source, lines: Sequence[str]) -> Iterator[Row]:
     names: list[str] = []
     for number, line in enumerate(lines, start=1):
-        with at(source, number):
+        with errors_located(source, number):
             values = json_object(line)
             names = names or list(values)
             for has, lacks, what in ((names, values, "has no"), (values, names, "has also")):

@@ -85,7 +85,7 @@ class Column:
 _NO_ROWS = Column(np.zeros(0, np.int64), packed([]))
 
 
-class _Frame(NamedTuple):
+class SentenceTraits(NamedTuple):
     """The fields of Sentence that many sentences share."""
 
     part: str = ""
@@ -106,7 +106,7 @@ class Sentences(Sequence[Sentence]):
     tokens: Packed
     labels: Mapping[str, Column]
     second: Column
-    frames: tuple[_Frame, ...]
+    frames: tuple[SentenceTraits, ...]
     frame: NDArray[np.int64]
 
     @classmethod
@@ -114,13 +114,13 @@ class Sentences(Sequence[Sentence]):
         """These sentences; as they are where they are packed already."""
         if isinstance(sentences, cls):
             return sentences
-        frames = Numbering[_Frame]()
+        frames = Numbering[SentenceTraits]()
         frame = array("q")
         tokens, second = Packer(), (array("q"), Packer())
         labels: dict[str, tuple[array[int], Packer]] = {}
         for index, sentence in enumerate(sentences):
             tokens.add(sentence.tokens)
-            frame.append(frames[_Frame(sentence.part, sentence.whole, sentence.text_tasks)])
+            frame.append(frames[SentenceTraits(sentence.part, sentence.whole, sentence.text_tasks)])
             rows = [(second, sentence.second)] if sentence.second is not None else []
             rows += [
                 (labels.setdefault(task, (array("q"), Packer())), row)
@@ -147,7 +147,7 @@ class Sentences(Sequence[Sentence]):
     ) -> Sentences:
         """Sentences of words in columns."""
         frame = np.zeros(len(tokens), dtype=np.int64)
-        return cls(tokens, labels, _NO_ROWS, (_Frame(text_tasks=text_tasks),), frame)
+        return cls(tokens, labels, _NO_ROWS, (SentenceTraits(text_tasks=text_tasks),), frame)
 
     @classmethod
     def joined(cls, parts: Sequence[Sentences]) -> Sentences:
@@ -158,7 +158,7 @@ class Sentences(Sequence[Sentence]):
             at = [column.at + start for column, start in zip(columns, starts, strict=False)]
             return Column(np.concatenate(at), joined([column.rows for column in columns]))
 
-        frames = Numbering[_Frame]()
+        frames = Numbering[SentenceTraits]()
         tables = [np.array([frames[each] for each in part.frames], dtype=np.int64) for part in parts]
         return cls(
             joined([part.tokens for part in parts]),
@@ -237,7 +237,7 @@ class Sentences(Sequence[Sentence]):
 
     def of_words(self) -> Sentences:
         """The sentences of words alone, each with the corpus that it comes from."""
-        return replace(self, frames=tuple(_Frame(frame.part) for frame in self.frames))
+        return replace(self, frames=tuple(SentenceTraits(frame.part) for frame in self.frames))
 
     def of_parts(self, parts: Container[str]) -> Sentences:
         """The sentences that come from these corpora."""
@@ -263,7 +263,7 @@ class Sentences(Sequence[Sentence]):
             flags[self.column(task).at] = True
         return flags
 
-    def by_frame(self, value: Callable[[_Frame], Any]) -> NDArray[Any]:
+    def by_frame(self, value: Callable[[SentenceTraits], Any]) -> NDArray[Any]:
         """(s,) a value of each sentence's frame."""
         return np.array([value(frame) for frame in self.frames])[self.frame]
 

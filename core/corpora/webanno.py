@@ -16,7 +16,7 @@ from typing import Any
 
 from core.corpora.char_spans import Counted
 from core.corpora.readers import IGNORED, TOKENS, Lines, Source
-from core.corpora.text_files import at, beginning
+from core.corpora.text_files import beginning, errors_located
 from core.errors import CorpusError
 from core.wording import plural
 
@@ -94,7 +94,7 @@ def _sentences(source: Source, width: int, counts: Counter[Counted]) -> Iterator
     for line_number, line in enumerate(Lines(source), start=1):
         if not line.strip() or line.startswith("#"):
             continue
-        with at(source, f"line {line_number}"):
+        with errors_located(source, f"line {line_number}"):
             fields = line.removesuffix("\t").split("\t")
             parts = _PLACE.fullmatch(fields[0])
             if parts is None or len(fields) != _FIXED + width or not fields[2].strip():

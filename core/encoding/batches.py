@@ -172,9 +172,9 @@ class Batches:
 
     A batch has `size` windows; for training, where a budget of `tokens` is given, as many as padded to the
     same length have no more subwords than that, and at least one. `epoch_order` says how an epoch is made.
-    `scores` (N, T) are the gold numbers of tasks that have such, `asked` (n, T) the tasks that each window is
-    read for, where an encoder is told its task. `context` is set where batches carry contextual vectors. The
-    two windows of a pair count as one. Raises ValueError where words and labels do not fit each other.
+    `scores` (N, T) are the gold numbers of tasks that have such, `window_tasks` (n, T) the tasks that each
+    window is read for, where an encoder is told its task. `context` is set where batches carry contextual
+    vectors. The two windows of a pair count as one. Raises ValueError where words and labels do not fit.
     """
 
     def __init__(
@@ -186,13 +186,13 @@ class Batches:
         tokens: int | None = None,
         epoch_order: EpochOrder = EpochOrder(),
         scores: NDArray[np.float32] | None = None,
-        asked: NDArray[np.bool_] | None = None,
+        window_tasks: NDArray[np.bool_] | None = None,
     ) -> None:
         if len(labels) != len(text.firsts):
             raise ValueError(f"labels for {len(labels)} words, but the text has {len(text.firsts)}")
         self.context: Context | None = None
         self._text = text
-        self.scores, self._asked = scores, asked
+        self.scores, self._window_tasks = scores, window_tasks
         self._units = _Units(text)
         self._labels = torch.from_numpy(np.ascontiguousarray(labels))
         self._size = size
@@ -305,8 +305,8 @@ class Batches:
         """The batch of these units, with the labels of all tasks or of one."""
         text = self._text
         tasks = None
-        if self._asked is not None:  # each unit once for each of its tasks
-            wanted = self._asked[self._units.starts[units]]
+        if self._window_tasks is not None:  # each unit once for each of its tasks
+            wanted = self._window_tasks[self._units.starts[units]]
             which, tasks = np.nonzero(
                 wanted if task is None else wanted & (np.arange(wanted.shape[1]) == task)
             )

@@ -147,7 +147,7 @@ class SavedTagger:
             for each in reads:
                 asked[:, list(self._tasks(each).values())] = True
         labels = np.zeros((len(text.firsts), len(self.schemes)), dtype=np.int64)
-        return Batches(text, labels, 1, self.tokenizer.pad, asked=asked)
+        return Batches(text, labels, 1, self.tokenizer.pad, window_tasks=asked)
 
     def _best(
         self, text: EncodedText, batches: Batches, tasks: Mapping[str, int], top: int

@@ -4,6 +4,6 @@ A new kind is a class in `core.tasks.kinds` and an entry of its KINDS; its head 
 `core.models.text_heads`.
 """
 
-from core.tasks.kinds import KINDS, TaskKind, kind_of, reading, score_task
+from core.tasks.kinds import KINDS, TaskKind, kind_of, score_task, tasks_reading
 
-__all__ = ["KINDS", "TaskKind", "kind_of", "reading", "score_task"]
+__all__ = ["KINDS", "TaskKind", "kind_of", "score_task", "tasks_reading"]

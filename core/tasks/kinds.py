@@ -285,7 +285,7 @@ def kind_of(tasks: Iterable[TaskFacts], task: str, score_name: str) -> TaskKind:
     return next((kind for kind in KINDS.values() if kind.score_name() == score_name), KINDS["plain"])
 
 
-def reading(schemes: Mapping[str, str], *reads: Reads) -> dict[str, str]:
+def tasks_reading(schemes: Mapping[str, str], *reads: Reads) -> dict[str, str]:
     """The tasks that read one of `reads`, each with its stored kind."""
     return {task: scheme for task, scheme in schemes.items() if KINDS[scheme].reads in reads}
 

@@ -43,21 +43,21 @@ PEARSON = "pearson"
 
 
 @dataclass(frozen=True)
-class Figure:
+class SecondaryScore:
     """A score that is kept beside the headline: the title of its column, and its range up to 1."""
 
     title: str
     least: float = 0.0
 
 
-FIGURES: Mapping[str, Figure] = {
-    "accuracy": Figure("Accuracy"),
-    "precision": Figure("Precision"),
-    "recall": Figure("Recall"),
-    "f1_conll": Figure("F1"),
-    "f1_strict": Figure("Strict F1"),
-    "seqeval_f1": Figure("seqeval F1"),
-    "spearman": Figure("Spearman", least=-1.0),
+FIGURES: Mapping[str, SecondaryScore] = {
+    "accuracy": SecondaryScore("Accuracy"),
+    "precision": SecondaryScore("Precision"),
+    "recall": SecondaryScore("Recall"),
+    "f1_conll": SecondaryScore("F1"),
+    "f1_strict": SecondaryScore("Strict F1"),
+    "seqeval_f1": SecondaryScore("seqeval F1"),
+    "spearman": SecondaryScore("Spearman", least=-1.0),
 }
 """By stored name. Store, exports, records, JSON and pages take every figure from here."""
 PlainScore = Literal["accuracy", "seqeval_f1"]

@@ -30,7 +30,7 @@ _MOST_WORDS = 20_000
 """Training words that tell links and weights: many more than a few numbers need."""
 
 
-def added(
+def predicted_prior(
     config: RunConfig,
     corpus: Corpus,
     train: SplitData,

@@ -105,11 +105,18 @@ def encode_corpus(
                 subwords = encode_cached(sentences.tokens, context, window, cache_dir("encoded"))
             numbers = label_numbers(sentences, corpus.tasks)
             order = _epoch_order(config, sentences, text, numbers) if name == "train" else EpochOrder()
-            scores, asked = _gold_numbers(sentences, text, corpus.tasks), None
+            scores, window_tasks = _gold_numbers(sentences, text, corpus.tasks), None
             if config.embeds_tasks:
-                asked = _annotated(sentences, corpus.tasks)[text.sentence_of_window]
+                window_tasks = _annotated(sentences, corpus.tasks)[text.sentence_of_window]
             batches = Batches(
-                text, numbers, config.batch_size, tokenizer.pad, config.batch_tokens, order, scores, asked
+                text,
+                numbers,
+                config.batch_size,
+                tokenizer.pad,
+                config.batch_tokens,
+                order,
+                scores,
+                window_tasks,
             )
             splits[cast(str, name)] = SplitData(sentences, text, key, numbers, batches, subwords)
     return splits

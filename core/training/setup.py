@@ -34,7 +34,7 @@ from core.models.trained_heads import TrainedHeads, trained_heads
 from core.mrn.alignments import LabelCounts, align, alignment_facts
 from core.mrn.priors import PRIOR_CLASSES, NoPrior, Prior, PriorSettings
 from core.records import Note, RunFacts, SelectBy, Sink, TaskFacts
-from core.training.added import added
+from core.training.added import predicted_prior
 from core.training.data import SplitData, encode_corpus, task_facts
 from core.training.evaluate import Scorer
 from core.training.trainable import check_trainable
@@ -198,7 +198,7 @@ def set_up(config: RunConfig, corpus: Corpus, threads: int | None = None) -> Tra
     prior, relation_facts, alignment_notes = (
         _prior(config, corpus, train, tasks, model, device)
         if base_heads is None
-        else added(config, corpus, train, tasks[0], model, base_heads, built.features)
+        else predicted_prior(config, corpus, train, tasks[0], model, base_heads, built.features)
     )
     scorers = {name: Scorer(config, name, splits[name], tasks) for name in ("dev", "test") if name in splits}
     selected_by, undefined_notes = _epoch_choice(config, scorers)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from core.figures import TEXT, Chart, Figure, axis, plotly_text
 from dashboard.curves.numbers import AXES, kept
-from dashboard.curves.views import CurvesView, Line, Panel, Reading
+from dashboard.curves.views import CurvesView, Display, Line, Panel
 from dashboard.shared.figures import kept_mark
 from dashboard.theme import DASHES, MARKERS, faint, ramp
 
@@ -180,7 +180,7 @@ def _thin(dash: str) -> float:
 
 
 def _band(
-    line: Line, y_range: tuple[float, float] | None, reading: Reading, *, small: bool
+    line: Line, y_range: tuple[float, float] | None, reading: Display, *, small: bool
 ) -> dict[str, Any]:
     """The band as one filled shape per stretch without a gap."""
     assert line.low is not None

@@ -13,7 +13,7 @@ from core.store.records import Run
 from core.wording import without_shared
 from dashboard.curves import numbers
 from dashboard.curves.numbers import AXES
-from dashboard.curves.views import Reading
+from dashboard.curves.views import Display
 from dashboard.shared.selection import choice, segments, set_parameter, switch
 from dashboard.text import option
 
@@ -42,7 +42,7 @@ class Chosen:
 
     metric: Metric
     large: str
-    reading: Reading
+    reading: Display
 
 
 def offered(keys: Sequence[MetricKey]) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
             "the raw line is drawn faintly.",
         )
         log_y = switch("Log scale", key="log")
-    return Chosen(metric, large, Reading(axis, seeds, float(smoothing), log_y))
+    return Chosen(metric, large, Display(axis, seeds, float(smoothing), log_y))
 
 
 def _metric(keys: Sequence[MetricKey]) -> Metric:

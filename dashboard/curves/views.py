@@ -29,7 +29,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Reading:
+class Display:
     """How the curves are to be read.
 
     `seeds` is `lines`, or the mean over seeds with `sd` or `interval`. `smoothing` in [0, 1) weighs the past.
@@ -149,7 +149,7 @@ class CurvesView:
     """
 
     metric: Metric
-    reading: Reading
+    reading: Display
     large: Panel
     small: tuple[Panel, ...]
     legend: tuple[Group, ...]
@@ -163,7 +163,7 @@ class CurvesView:
 
 def curves(
     metric: Metric,
-    reading: Reading,
+    reading: Display,
     runs: Sequence[Run],
     series: Iterable[MetricSeries],
     tasks: Sequence[str],
@@ -213,7 +213,7 @@ def curves(
 
 
 def _group(
-    reading: Reading,
+    reading: Display,
     configuration: Configuration,
     members: Sequence[Curve],
     conditions: Mapping[int, Conditions],
@@ -238,7 +238,7 @@ def _group(
     return Group(configuration, tuple(seeds), tuple(seeds), interpolated)
 
 
-def _lines(reading: Reading, group: Group) -> list[Line]:
+def _lines(reading: Display, group: Group) -> list[Line]:
     """A line per run, or the mean of the seeds with its band."""
     configuration, seeds = group.configuration, group.seeds
     if reading.seeds == "lines" or len(seeds) == 1:
@@ -281,7 +281,7 @@ def _kept_point(curve: Curve) -> Point | None:
     return float(curve.x[index]), float(curve.y[index])
 
 
-def _panel(reading: Reading, task: str, lines: Sequence[Line], most: int) -> Panel:
+def _panel(reading: Display, task: str, lines: Sequence[Line], most: int) -> Panel:
     """The chart of a task; each of its lines with about `most` points, fewer where lines are many."""
     each = max(_LEAST_POINTS, min(most, _FULL_LINES * most // max(1, len(lines))))
     if len(lines) > _MOST_RAW or most == _SMALL_POINTS:
@@ -300,7 +300,7 @@ def _thinned(line: Line, most: int) -> Line:
     return dataclasses.replace(line, x=line.x[at], y=line.y[at], raw=raw, low=low, high=high, n=n)
 
 
-def _y_range(reading: Reading, lines: Sequence[Line]) -> tuple[float, float] | None:
+def _y_range(reading: Display, lines: Sequence[Line]) -> tuple[float, float] | None:
     """From the lowest to the highest value; log10 of them on a log axis."""
     parts = []
     for line in lines:

@@ -165,7 +165,7 @@ def plan(draft: Draft) -> Plan:
         try:
             given_values(name, draft.lists[name])
         except ConfigError as error:
-            problems[name] = said(error)
+            problems[name] = form_sentence(error)
     configs: list[RunConfig] = []
     # Without the fields that are wrong, until nothing else is.
     while not configs and not {"corpus", "tasks", TASK_GROUPS} & problems.keys():
@@ -175,7 +175,7 @@ def plan(draft: Draft) -> Plan:
         except ConfigError as error:
             if error.field in problems:
                 break
-            problems[error.field] = said(error)
+            problems[error.field] = form_sentence(error)
         except CorpusError as error:
             problems["corpus"] = str(error)
     if problems:
@@ -185,7 +185,7 @@ def plan(draft: Draft) -> Plan:
     return Plan(configs=tuple(configs))
 
 
-def said(error: ConfigError) -> str:
+def form_sentence(error: ConfigError) -> str:
     """The sentence of an error with the form's label of the field."""
     return error.sentence(field_label(error.field))
 

@@ -41,7 +41,17 @@ from dashboard.launch.address import (
     tasks_key,
 )
 from dashboard.launch.data import ChosenData, choose_data, show_data
-from dashboard.launch.draft import EXECUTION, OPTIONS, RARE, SELDOM, START, Draft, applicable, automatic, said
+from dashboard.launch.draft import (
+    EXECUTION,
+    OPTIONS,
+    RARE,
+    SELDOM,
+    START,
+    Draft,
+    applicable,
+    automatic,
+    form_sentence,
+)
 from dashboard.launch.paradigms import paradigms
 from dashboard.shared import resources
 from dashboard.shared.newcomers import fold, say
@@ -322,7 +332,7 @@ def _prior(
                     mapping = _mapping(labels)
                     alignments = tuple(mapping if name == "mapping" else name for name in alignments)
                 except ConfigError as error:
-                    problems["alignment"] = said(error)
+                    problems["alignment"] = form_sentence(error)
     return {"prior": priors, "alignment": alignments, "lambda": lambdas, **added}
 
 

@@ -16,7 +16,7 @@ from core.results.naming import shortest_names
 from core.store.records import Run, RunState
 from core.wording import about_time, capitalised, duration, plural, size, span
 from dashboard.launch.address import command, use_minilm
-from dashboard.launch.draft import Draft, Plan, said
+from dashboard.launch.draft import Draft, Plan, form_sentence
 from dashboard.launch.form import anchor, show_error
 from dashboard.launch.launched import launched_runs
 from dashboard.shared import actions, resources
@@ -125,7 +125,9 @@ def launch_plan(draft: Draft, planned: Plan, slots: Mapping[str, DeltaGenerator]
     except MRNLabError as error:
         runs = plural(len(planned.configs), "run")
         st.subheader(f"This makes {runs}", anchor=False)
-        _problems({_field_of(error): said(error) if isinstance(error, ConfigError) else str(error)}, slots)
+        _problems(
+            {_field_of(error): form_sentence(error) if isinstance(error, ConfigError) else str(error)}, slots
+        )
         if isinstance(error, EncoderError):
             st.button("Use minilm instead", icon=":material/swap_horiz:", on_click=use_minilm)
         _button(draft, planned.configs, f"Launch {runs}", disabled=True)

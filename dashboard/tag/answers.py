@@ -11,7 +11,7 @@ from core.config import RunConfig
 from core.corpora.types import Sentence
 from core.records import TextAnswer
 from core.tagging import Answered, written
-from core.tasks import reading
+from core.tasks import tasks_reading
 from core.wording import all_of, plural
 from dashboard.components.sentence import sentence
 from dashboard.components.text_answers import Column, text_answers
@@ -46,9 +46,9 @@ def show_answers(
     Answers on whole texts come below. `places` has the text of each sentence of words.
     """
     spoken = [given for given in sentences if not given.whole]
-    if spoken and reading(schemes_of(answers), "words"):
+    if spoken and tasks_reading(schemes_of(answers), "words"):
         _lanes(configs, spoken, answers, places)
-    if spoken and (of_sentences := reading(schemes_of(answers), "sentence")):
+    if spoken and (of_sentences := tasks_reading(schemes_of(answers), "sentence")):
         _on_sentences(spoken, answers, of_sentences, configs)
     texts = [given for given in sentences if given.whole]
     for number, text in enumerate(texts):
@@ -97,7 +97,7 @@ def _on_text(
     """Draws the answers on a whole text or a pair; `is_shown`: its text too, if no field above has it."""
     # A test pair has gold of pairs alone; what tasks on texts say of its first text would only stand around.
     pair_only = is_shown and text.second is not None
-    schemes = reading(schemes_of(answers), *(("pair",) if pair_only else ("text", "pair")))
+    schemes = tasks_reading(schemes_of(answers), *(("pair",) if pair_only else ("text", "pair")))
 
     def said(of: Answer) -> Answered:
         return {task: of.texts[number][task] for task in schemes if task in of.texts[number]}
@@ -105,7 +105,7 @@ def _on_text(
     if not any(map(said, answers)):
         return
     _drawn(text, said, answers, schemes, str(number), shown_texts(text) if is_shown else [])
-    missing = [] if is_shown or text.second is not None else list(reading(schemes, "pair"))
+    missing = [] if is_shown or text.second is not None else list(tasks_reading(schemes, "pair"))
     if missing:
         needs = "needs" if len(missing) == 1 else "need"
         st.caption(f":material/info: {escape(all_of(missing))} {needs} a second text.")

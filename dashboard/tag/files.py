@@ -29,7 +29,7 @@ from core.tagging import (
     tag_in_parts,
     text_table,
 )
-from core.tasks import reading
+from core.tasks import tasks_reading
 from core.tasks.scores import PlainScore
 from core.wording import duration, first_of, plural
 from dashboard.shared.downloads import data_table
@@ -89,8 +89,8 @@ def tag_file(systems: Mapping[str, System]) -> None:
     with st.spinner("Loading the model", show_time=True):
         taggers = [models().load(checkpoint).result() for checkpoint in system.checkpoints]
     schemes = {task: scheme for tagger in taggers for task, scheme in tagger.schemes.items()}
-    has_words = reading(schemes, "words", "sentence")
-    has_texts = reading(schemes, "sentence", "text", "pair")
+    has_words = tasks_reading(schemes, "words", "sentence")
+    has_texts = tasks_reading(schemes, "sentence", "text", "pair")
     uploaded = st.file_uploader(
         f"A file, up to {MOST_MEGABYTES} MB and {MOST_WORDS:,} words",
         type=[*dict.fromkeys([*(EXTENSIONS if has_words else ()), *(ENDINGS if has_texts else ())])],
@@ -172,7 +172,7 @@ def answer_file(
         scores = given_scores(file.sentences, answered, of_texts)
         return FileAnswers(tuple((table[0], tab_separated(table)) for table in tables), scores)
     tagged = collected(tag_in_parts(taggers, [sentence.tokens for sentence in file.sentences]))
-    of_words, tasks = reading(schemes, "words"), reading(schemes, "words", "sentence")
+    of_words, tasks = tasks_reading(schemes, "words"), tasks_reading(schemes, "words", "sentence")
     written = tuple(
         (
             column_names(list(of_words), file.gold, confidence=flag),

@@ -18,7 +18,7 @@ from core.results.naming import shortest_names
 from core.results.samples import by_configuration, one_per_seed
 from core.store.records import Conditions, Run
 from core.tagging import Answered, TaggedSentence, WordTag, joined, labels_of
-from core.tasks import KINDS, reading
+from core.tasks import KINDS, tasks_reading
 from core.tasks.spans import Span, spans
 from core.wording import which_runs
 from dashboard.theme import PARADIGM_NAMES
@@ -159,7 +159,7 @@ def voted(who: str, answers: Sequence[Answer]) -> Answer:
             of_seeds[0].tokens,
             {
                 task: _voted_tags([labels_of(of, task) for of in of_seeds if task in of.tags], scheme)
-                for task, scheme in reading(about["schemes"], "words").items()
+                for task, scheme in tasks_reading(about["schemes"], "words").items()
             },
             _voted_answers([of.answers for of in of_seeds]),
         )

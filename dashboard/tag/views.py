@@ -15,7 +15,7 @@ from core.records import TaskScore
 from core.results.naming import SCORE_NAMES
 from core.store.records import ACTIVE, Run, RunState
 from core.tagging import TaggedSentence, given_scores, labels_of, spans_in
-from core.tasks import KINDS, reading
+from core.tasks import KINDS, tasks_reading
 from core.tasks.confusion import BOUNDARY, BOUNDARY_AND_LABEL, LABEL, MISSED, MISTAKE_KINDS
 from core.tasks.scores import PlainScore
 from core.wording import all_of, percent, plural, which_runs
@@ -88,7 +88,7 @@ def compared(answers: Sequence[Answer]) -> tuple[str, Sequence[Answer]]:
 def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
     """`The seeds disagree on 1 word in chunk.` of these sentences; empty where no task has two answers."""
     who, answers = compared(chosen)
-    known = reading(schemes_of(answers), "words")
+    known = tasks_reading(schemes_of(answers), "words")
     tasks = [task for task in known if sum(task in answer.schemes for answer in answers) > 1]
     counts = {task: sum(differing_words(answers, task, number) for number in sentences) for task in tasks}
     parts = [f"{plural(count, 'word')} in {task}" for task, count in counts.items() if count]
@@ -116,7 +116,7 @@ def blocks(
     lane of a seed without gold labels is compared with its configuration's. `places` has the text of each
     sentence; without, it is the words with a space between them.
     """
-    schemes = reading(schemes_of(answers), "words")
+    schemes = tasks_reading(schemes_of(answers), "words")
     tasks, colour = ordered(list(schemes), known)
     blocks_of_sentences = []
     for number, sentence in enumerate(sentences):
@@ -256,7 +256,7 @@ def marked(
     """Scores and mistakes of each answer against the gold labels, task by task, by the scorer of training."""
     rows = []
     for answer in answers:
-        tasks = reading(answer.schemes, "words", "sentence")
+        tasks = tasks_reading(answer.schemes, "words", "sentence")
         for score in given_scores(sentences, answer.sentences, tasks, plain_score):
             kind, counts = KINDS[tasks[score.task]], Counter[str]()
             for sentence, tagged in zip(sentences, answer.sentences, strict=True):

@@ -18,7 +18,7 @@ from core.paths import given_path, own_checkpoint
 from core.records import TaggedSentence, TextAnswer, WordTag
 from core.store import Run
 from core.tagging import Tagger
-from core.tasks import KINDS, reading
+from core.tasks import KINDS, tasks_reading
 from core.tasks.scores import TaskScore, score_text
 from core.wording import all_of, first_of, plural
 from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, one_of, opened_store
@@ -88,7 +88,10 @@ def _sentence(run: Run, text: str, second: str | None, json_: bool, *, confidenc
 
     assert run.checkpoint is not None
     tagger = load_tagger(own_checkpoint(run.checkpoint))
-    words, whole = reading(tagger.schemes, "words"), reading(tagger.schemes, "sentence", "text", "pair")
+    words, whole = (
+        tasks_reading(tagger.schemes, "words"),
+        tasks_reading(tagger.schemes, "sentence", "text", "pair"),
+    )
     asked = whole_text(text, second)
     if not words or second is not None:
         check_texts(f"Run {run.id}", tagger.schemes, [asked], second_by="with --second TEXT")
@@ -171,7 +174,7 @@ def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence:
     content = read_bytes(given_path(file))
     assert run.checkpoint is not None
     tagger = load_tagger(own_checkpoint(run.checkpoint))
-    words, tasks = reading(tagger.schemes, "words"), reading(tagger.schemes, "words", "sentence")
+    words, tasks = tasks_reading(tagger.schemes, "words"), tasks_reading(tagger.schemes, "words", "sentence")
     if not (columns or layout) and holds_texts(GivenFile(file.name, content)):
         _texts(run, tagger, GivenFile(str(file), content), confidence, json_)
         return

@@ -28,7 +28,7 @@ from core.results.naming import corpus_name, short_name
 from core.results.table import undefined_notes
 from core.store import Run, RunState, RunWithFacts, Store
 from core.store.exchange import RunRecord
-from core.tasks import KINDS, reading
+from core.tasks import KINDS, tasks_reading
 from core.tasks.scores import PEARSON, score_text
 from core.wording import duration, first_of, plural
 from jobs.exchange.format import CHECKPOINT, FORMAT, RunFile, write_tables
@@ -170,11 +170,11 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         scores=_scores(record, schemes),
         undefined=undefined_notes(record.scores),
         kinds={task: KINDS[scheme] for task, scheme in schemes.items()},
-        reads_words_tasks=bool(reading(schemes, "words")),
-        reads_texts=bool(reading(schemes, "sentence", "text", "pair")),
-        reads_pairs=bool(reading(schemes, "pair")),
-        word_folders=_some(file.folders, reading(schemes, "words")),
-        text_folders=_some(file.folders, reading(schemes, "sentence", "text", "pair")),
+        reads_words_tasks=bool(tasks_reading(schemes, "words")),
+        reads_texts=bool(tasks_reading(schemes, "sentence", "text", "pair")),
+        reads_pairs=bool(tasks_reading(schemes, "pair")),
+        word_folders=_some(file.folders, tasks_reading(schemes, "words")),
+        text_folders=_some(file.folders, tasks_reading(schemes, "sentence", "text", "pair")),
         score_names=sorted({score.score_name for score in record.scores}),
         corpus=corpus_name(run.config),
         corpus_description=known.description if known else "",

@@ -23,7 +23,7 @@ from dashboard.components.charts import themed_json
 from dashboard.curves import numbers
 from dashboard.curves.charts import curve_chart, spread_out
 from dashboard.curves.numbers import Configuration
-from dashboard.curves.views import Curve, CurvesView, Line, Panel, Reading, curves, last_shared
+from dashboard.curves.views import Curve, CurvesView, Display, Line, Panel, curves, last_shared
 from dashboard.shared.resources import SeriesCache
 from dashboard.theme import ramp
 from tests.pages.conftest import Open, figures, sent, words
@@ -38,7 +38,7 @@ def series_of(store: Store, runs: list[Run], metric: str = "loss") -> list[Metri
     return store.metrics_since({(run_id, key): -1 for run_id in ids for key in keys})
 
 
-def read(runs: list[Run], reading: Reading, metric: str = "loss", **more: Any) -> CurvesView:
+def read(runs: list[Run], reading: Display, metric: str = "loss", **more: Any) -> CurvesView:
     return curves(METRICS[metric], reading, runs, series_of(Store.open(), runs, metric), TASKS, **more)
 
 
@@ -61,7 +61,7 @@ def of_kind(paradigm: str, task: str | None = None) -> list[Run]:
 
 def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
     (stl, *_), mrn = of_kind("stl", "ner"), chosen(finished.mrn[0])
-    view = read([stl, *mrn], Reading("epoch", "lines"), "dev-score")
+    view = read([stl, *mrn], Display("epoch", "lines"), "dev-score")
     assert [(line.key, line.configuration.rank, line.name) for line in view.large.lines] == [
         (str(stl.id), 0, "STL · seed 3"),
         (str(mrn[0].id), 1, "MRN 0.01 · seed 1"),
@@ -73,13 +73,13 @@ def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
     assert line.raw is None
     assert stl.best_epoch is not None
     assert line.kept == pytest.approx((stl.best_epoch, line.y[stl.best_epoch - 1]))
-    large = read(mrn, Reading(), large="chunk")
+    large = read(mrn, Display(), large="chunk")
     assert (large.large.task, [panel.task for panel in large.small]) == ("chunk", [TOTAL, "pos", "ner"])
 
 
 def test_a_mean_over_seeds_is_that_of_each_epoch(finished: Filled) -> None:
     runs = of_kind("mtl")
-    view = read(runs, Reading("epoch", "interval"), "dev-score")
+    view = read(runs, Display("epoch", "interval"), "dev-score")
     (line,) = view.large.lines
     store = Store.open()
     stored = store.metrics([run.id for run in runs], MetricKey("", "dev", "score"))
@@ -89,7 +89,7 @@ def test_a_mean_over_seeds_is_that_of_each_epoch(finished: Filled) -> None:
         expected = summary(curve[place] for curve in values)
         assert (line.y[place], n[place]) == pytest.approx((expected.mean, 3))
         assert (low[place], high[place]) == pytest.approx((expected.low, expected.high))
-    sd = read(runs, Reading("epoch", "sd"), "dev-score").large.lines[0]
+    sd = read(runs, Display("epoch", "sd"), "dev-score").large.lines[0]
     assert band(sd)[1][-1] - sd.y[-1] == pytest.approx(summary(curve[-1] for curve in values).sd)
     (group,) = view.legend
     assert [curve.seed for curve in group.seeds] == [1, 2, 3]
@@ -125,7 +125,7 @@ def test_the_last_value_is_a_point_of_the_mean(lengths: list[list[float]], data:
 
 def test_the_whole_of_stl_is_the_mean_of_its_tasks_runs(finished: Filled) -> None:
     runs = of_kind("stl")
-    view = read(runs, Reading("epoch"), "dev-score")
+    view = read(runs, Display("epoch"), "dev-score")
     (line,) = view.large.lines
     assert line.name == "STL"
     assert [len(panel.lines) for panel in view.small] == [1, 1, 1]
@@ -135,7 +135,7 @@ def test_the_whole_of_stl_is_the_mean_of_its_tasks_runs(finished: Filled) -> Non
     assert set(band(line)[2]) == {3}
     # A line each is one per seed too; a seed that lacks a task is left out.
     lacking = [run for run in runs if (run.config.tasks, run.config.seed) != (("ner",), 2)]
-    each = read(lacking, Reading("epoch", "lines"), "dev-score").large.lines
+    each = read(lacking, Display("epoch", "lines"), "dev-score").large.lines
     assert [line.name for line in each] == ["STL · seed 1", "STL · seed 3"]
 
 
@@ -165,11 +165,11 @@ def test_a_seed_that_was_run_again_is_no_further_sample(finished: Filled) -> Non
     series = series_of(store, runs, "dev-score")
     series += [dataclasses.replace(curve, run_id=again.id) for curve in series if curve.run_id == runs[0].id]
     for seeds in ("sd", "interval"):
-        view = curves(SCORE, Reading("epoch", seeds), [*runs, again], series, TASKS)
+        view = curves(SCORE, Display("epoch", seeds), [*runs, again], series, TASKS)
         (line,) = view.large.lines
         assert set(band(line)[2]) == {3}
         assert [curve.seed for curve in view.legend[0].seeds] == [1, 2, 3]
-    each = curves(SCORE, Reading("epoch", "lines"), [*runs, again], series, TASKS).large.lines
+    each = curves(SCORE, Display("epoch", "lines"), [*runs, again], series, TASKS).large.lines
     seed = f"MTL · seed {again.config.seed}"
     assert [line.name for line in each if seed in line.name] == [
         f"{seed} · run {run.id}" for run in (runs[0], again)
@@ -181,16 +181,16 @@ def test_minutes_of_seeds_differ(filled: Filled) -> None:
     series = series_of(Store.open(), runs)
     slower = [dataclasses.replace(curve, seconds=curve.seconds * curve.run_id) for curve in series]
     for axis in ("minutes", "step"):
-        assert curves(LOSS, Reading(axis, "sd"), runs, slower, TASKS).interpolated == (axis == "minutes")
+        assert curves(LOSS, Display(axis, "sd"), runs, slower, TASKS).interpolated == (axis == "minutes")
 
 
 def test_hidden_lines_stay_in_the_legend(finished: Filled) -> None:
     runs = chosen(*finished.mrn[:2])
     keys = [run.configuration_id for run in runs]
-    view = read(runs, Reading(), hidden=keys[:1])
+    view = read(runs, Display(), hidden=keys[:1])
     assert [line.key for line in view.large.lines] == keys[1:]
     assert [group.configuration.key for group in view.legend] == keys
-    nothing = read(runs, Reading(seeds="lines"), hidden=keys)
+    nothing = read(runs, Display(seeds="lines"), hidden=keys)
     assert nothing.legend
     assert nothing.large.y_range is None
 
@@ -198,11 +198,11 @@ def test_hidden_lines_stay_in_the_legend(finished: Filled) -> None:
 def test_the_legend_tells_last_and_best_of_all_points(finished: Filled) -> None:
     (run,) = chosen(finished.mrn[0])
     (series,) = Store.open().metrics([run.id], MetricKey(TOTAL, "train", "loss"))
-    (curve,) = read([run], Reading()).legend[0].seeds
+    (curve,) = read([run], Display()).legend[0].seeds
     assert last_shared([curve], [curve]) == (600, [series.value[-1]])
     assert curve.best(LOSS) == pytest.approx((series.step[series.value.argmin()], series.value.min()))
     # The smoothed line brings its raw one, and is what the legend tells of.
-    smoothed = read([run], Reading(smoothing=0.9))
+    smoothed = read([run], Display(smoothing=0.9))
     (line,) = smoothed.large.lines
     (curve,) = smoothed.legend[0].seeds
     assert last_shared([curve], [curve]) == (600, [line.y[-1]])
@@ -216,10 +216,10 @@ def test_many_lines_share_the_points_of_a_chart(finished: Filled) -> None:
     y = np.random.default_rng(0).random(5000)
     key = MetricKey(TOTAL, "train", "loss")
     many = [MetricSeries(run.id, key, steps, steps / 500, steps / 30, y) for run in runs]
-    view = curves(LOSS, Reading(seeds="lines"), runs, many, TASKS)
+    view = curves(LOSS, Display(seeds="lines"), runs, many, TASKS)
     assert sum(len(line.x) for line in view.large.lines) <= 9_000
     assert all(line.y.max() == y.max() for line in view.large.lines)
-    (alone,) = curves(LOSS, Reading(), runs[:1], many[:1], TASKS).large.lines
+    (alone,) = curves(LOSS, Display(), runs[:1], many[:1], TASKS).large.lines
     assert 800 < len(alone.x) <= 1000
 
 
@@ -237,7 +237,7 @@ def test_gaps_break_lines_and_are_told(finished: Filled) -> None:
         (gaps := loss(TOTAL, {3: math.inf, 6: math.nan}), " is not a number at 2 steps, first at step 4."),
     ):
         assert numbers.missing(LOSS, [curve]) == [f"Run 1: training loss{sentence}"]
-    (line,) = curves(LOSS, Reading(), [run], [gaps], TASKS).large.lines
+    (line,) = curves(LOSS, Display(), [run], [gaps], TASKS).large.lines
     assert np.isnan(line.y[[3, 6]]).all()
     assert not numbers.missing(LOSS, [loss(TOTAL, {})])
 
@@ -270,7 +270,7 @@ def test_the_table_has_every_point_as_it_was_stored(finished: Filled) -> None:
 
 
 def test_nothing_to_show() -> None:
-    assert not curves(SCORE, Reading("minutes", "sd", 0.5), [], [], TASKS).legend
+    assert not curves(SCORE, Display("minutes", "sd", 0.5), [], [], TASKS).legend
     assert numbers.point_table([], []).empty
 
 
@@ -332,7 +332,7 @@ def line(key: str, paradigm: str, rank: int = 0, **more: Any) -> Line:
 def drawn(*lines: Line, small: bool = False, **reading: Any) -> Any:
     """The chart of a panel with these lines."""
     panel = Panel("", lines, (0.0, 5.0) if lines else None)
-    view = CurvesView(SCORE, Reading(**reading), panel, (), (), 3.0)
+    view = CurvesView(SCORE, Display(**reading), panel, (), (), 3.0)
     return curve_chart(view, panel, small=small)
 
 
@@ -413,7 +413,7 @@ def test_a_log_axis_counts_the_points_that_it_leaves_out(finished: Filled) -> No
     runs = chosen(finished.mrn[0])
     series = [MetricSeries(runs[0].id, key, np.arange(1700), *(np.arange(1700.0),) * 2, values)]
     for log_y, count in ((True, 701), (False, 0)):
-        view = curves(METRICS["penalty"], Reading(log_y=log_y), runs, series, TASKS)
+        view = curves(METRICS["penalty"], Display(log_y=log_y), runs, series, TASKS)
         assert view.large.left_out == count
 
 
