@@ -24,7 +24,7 @@ from core.settings import count, seconds
 from core.store import Run, RunState, Store
 from jobs.engines import make_worker, sqlite_problem, worker_environment
 from jobs.engines.ray import JOB, SCHEDULER
-from jobs.worker.liveness import GRACE_S, LivenessTracker, reap, record_loss, trained_runs
+from jobs.worker.heartbeat import GRACE_S, HeartbeatTracker, reap, record_loss, trained_runs
 from jobs.worker.logs import set_up_logging
 
 # How long the dispatcher waits between two looks at the store.
@@ -154,7 +154,7 @@ class Dispatcher:
         self._tasks: dict[int, _Task] = {}
         # Runs that a former dispatcher had started end without it.
         self._orphans = {run.id for run in trained_runs(self._store, JOB)}
-        self._tracker = LivenessTracker()
+        self._tracker = HeartbeatTracker()
         self._maintained_at = time.monotonic()
         self._held_until = 0.0
         self._held_by: str | None = None

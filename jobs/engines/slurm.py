@@ -26,7 +26,7 @@ from core.errors import LossCause, MRNLabError, WorkerLost, first_problem
 from core.paths import given_path, home
 from core.store import Run, RunState, Store
 from jobs.engines import make_worker, sqlite_problem, worker_environment
-from jobs.worker.liveness import GRACE_S, LivenessTracker, record_loss, trained_runs
+from jobs.worker.heartbeat import GRACE_S, HeartbeatTracker, record_loss, trained_runs
 from jobs.worker.logs import set_up_logging
 
 JOB = "slurm job "
@@ -166,7 +166,7 @@ class SlurmEngine:
     def __init__(self, worker: str = "jobs.worker.loop:Worker", look_every_s: float = _LOOK_EVERY_S) -> None:
         self._worker, self._look_every_s = worker, look_every_s
         self._looked_at = -look_every_s
-        self._tracker = LivenessTracker()
+        self._tracker = HeartbeatTracker()
         self._lock = threading.Lock()
 
     def ensure_workers(self, store: Store) -> int:

@@ -13,7 +13,7 @@ from core.paths import home
 from core.store import RunState, Store
 from jobs.engines import Engine, default_engine
 from jobs.queue.control import remove_deleted
-from jobs.worker.liveness import LivenessTracker, reap
+from jobs.worker.heartbeat import HeartbeatTracker, reap
 
 # Not at every look of a waiting loop: it reads the process table.
 _MAINTAIN_EVERY = 4
@@ -42,7 +42,7 @@ class QueueMaintenance:
     ) -> None:
         self._store, self._clock = store, clock
         self._engine = engine or default_engine()
-        self._tracker = LivenessTracker()
+        self._tracker = HeartbeatTracker()
         self._looks = self._failed_starts = 0
         self._claimed, self._rest_until = -1, clock()
 

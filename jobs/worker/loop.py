@@ -37,7 +37,7 @@ from jobs.worker.cores import shared_cores, train_at_once
 from jobs.worker.idle import preload, release_memory, starts_ahead
 from jobs.worker.logs import set_up_logging, to_log_file
 from jobs.worker.slots import Slot, free_slot
-from jobs.worker.standstill import ProgressFile
+from jobs.worker.timeout import ProgressFile
 from jobs.worker.watchdog import supervisor_watchdog
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from core.recording.owner import hostname
 from core.settings import seconds
 from core.store import Owner, Store
 from jobs.worker.cores import shared_cores, train_at_once
+from jobs.worker.heartbeat import reap, trained_runs
 from jobs.worker.idle import starts_ahead
-from jobs.worker.liveness import reap, trained_runs
 from jobs.worker.slots import end_hung, taken_slots
-from jobs.worker.standstill import START_S, ProgressFile, Standstill
 from jobs.worker.start import SUPERVISOR, start
+from jobs.worker.timeout import START_S, ProgressFile, ProgressTimeout
 
 
 class WorkerPool:
@@ -33,7 +33,7 @@ class WorkerPool:
         self._clock = clock
         self._waiting_since: float | None = None
         self._children: list[subprocess.Popen[bytes]] = []
-        self._standstills: dict[Owner, Standstill] = {}
+        self._timeouts: dict[Owner, ProgressTimeout] = {}
         self._lock = threading.Lock()
 
     def ensure_workers(self, store: Store) -> int:
@@ -81,13 +81,13 @@ class WorkerPool:
             return len(self._live(store))
 
     def _end_hung(self, store: Store, idle: Sequence[Owner]) -> None:
-        self._standstills = {
-            owner: self._standstills.get(owner) or Standstill(ProgressFile(store.url, owner), self._clock)
+        self._timeouts = {
+            owner: self._timeouts.get(owner) or ProgressTimeout(ProgressFile(store.url, owner), self._clock)
             for owner in idle
         }
         hang_s = seconds("MRNLAB_HANG_S")
-        for owner, standstill in self._standstills.items():
-            if standstill.is_hung(hang_s):
+        for owner, timeout in self._timeouts.items():
+            if timeout.is_hung(hang_s):
                 end_hung(store, owner, hang_s)
 
     def _live(self, store: Store) -> set[int]:

@@ -15,40 +15,16 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 
 import psutil
 
 from core.errors import MRNLabError
 from core.paths import set_umask
 from jobs.worker.logs import set_up_logging
+from jobs.worker.signals import Signals
 from jobs.worker.start import DETACHED, SUPERVISOR_ID
 
 _log = logging.getLogger(__name__)
-
-
-class Signals:
-    """Counts signals to end. The first is passed on to the worker, the second kills it."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._worker: psutil.Process | None = None
-
-    def pass_to(self, worker: psutil.Process) -> None:
-        """Passes signals on to this worker from now on, also the signals received before."""
-        self._worker = worker
-        if self.count:
-            self._pass_on()
-
-    def __call__(self, _number: int, _frame: FrameType | None) -> None:
-        self.count += 1
-        self._pass_on()
-
-    def _pass_on(self) -> None:
-        if self._worker is None:
-            return
-        with contextlib.suppress(psutil.NoSuchProcess):  # it has just ended, as wanted
-            self._worker.send_signal(signal.SIGTERM) if self.count == 1 else self._worker.kill()
 
 
 def main(arguments: Sequence[str] | None = None, url: str | None = None) -> int:
@@ -81,7 +57,7 @@ def main(arguments: Sequence[str] | None = None, url: str | None = None) -> int:
     worker = worker or start()
     try:
         # It imports the store, while the worker starts.
-        from jobs.worker.supervision import supervise
+        from jobs.worker.supervise import supervise
 
         return supervise(worker, options.module, url, start, signals)
     except MRNLabError as error:

@@ -31,7 +31,7 @@ from jobs.queue import doctor
 from jobs.queue.doctor import Finding, Severity, examine, store_findings
 from jobs.worker.devices import gpu_count
 from jobs.worker.slots import free_slot, taken_slots
-from jobs.worker.standstill import ProgressFile, workers_folder
+from jobs.worker.timeout import ProgressFile, workers_folder
 from tests.making import OWNER, claimed, config
 from tests.supervised import command_lines, wait_for
 from tests.unit.conftest import error_of

@@ -25,13 +25,13 @@ from core.store import ENDED, ErrorInfo, MetricKey, RunState, Store
 from jobs.engines.local import LocalEngine
 from jobs.queue.maintenance import QueueMaintenance
 from jobs.queue.submit import queue_runs
-from jobs.worker import devices, standstill
+from jobs.worker import devices, timeout
 from jobs.worker.devices import fixed_slots
-from jobs.worker.liveness import reap
+from jobs.worker.heartbeat import reap
 from jobs.worker.process import ProcessStatus, describe_exit, is_alive, process_status
 from jobs.worker.slots import Slot, free_slot, taken_slots
-from jobs.worker.standstill import ProgressFile, Standstill, workers_folder
 from jobs.worker.start import start
+from jobs.worker.timeout import ProgressFile, ProgressTimeout, workers_folder
 from tests.making import Clock, config
 from tests.patience import PATIENCE_S
 from tests.small_training import HANGS, STOP_ONE, STOPPED_IN_A_COMMIT, STOPPED_IN_A_WRITE
@@ -159,7 +159,7 @@ def test_a_worker_in_another_container_takes_no_slot_of_this_one(
     boot, _namespaces, machine = this_process().boot_id.split("/")
     with contextlib.ExitStack() as elsewhere:
         with monkeypatch.context() as container:
-            container.setattr(standstill, "boot_id", lambda: f"{boot}/01234567/{machine}", raising=False)
+            container.setattr(timeout, "boot_id", lambda: f"{boot}/01234567/{machine}", raising=False)
             assert elsewhere.enter_context(free_slot(store.url)) is not None
         with free_slot(store.url, patience_s=0) as slot:
             assert slot is not None
@@ -470,7 +470,7 @@ def test_a_worker_may_take_a_minute_to_its_first_move(store: Store) -> None:
     """Its imports may take long on a busy machine, and nothing can be touched meanwhile."""
     clock = Clock(0.0)
     progress = ProgressFile(store.url, this_process())
-    watched = Standstill(progress, clock)
+    watched = ProgressTimeout(progress, clock)
 
     def hung_after(looks: int) -> list[bool]:
         found = []

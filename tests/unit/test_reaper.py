@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from core.errors import LossCause, StoreBusy
 from core.recording.owner import this_process
 from core.store import ENDED, Owner, Run, RunState, Store
-from jobs.worker.liveness import GRACE_S, LivenessTracker, reap
+from jobs.worker.heartbeat import GRACE_S, HeartbeatTracker, reap
 from jobs.worker.process import ProcessStatus
 from tests.making import OTHER, OWNER, Clock, claimed, config
 from tests.unit.conftest import error_of
@@ -41,7 +41,7 @@ class Ending:
         return len(self.owners) > self._refusals
 
 
-def look(store: Store, status: ProcessStatus, watch: LivenessTracker | None = None) -> list[int]:
+def look(store: Store, status: ProcessStatus, watch: HeartbeatTracker | None = None) -> list[int]:
     return reap(store, watch, status=lambda _: status, end=never)
 
 
@@ -51,7 +51,7 @@ class Observer:
     def __init__(self, store: Store, status: ProcessStatus, end: Callable[[Owner], bool] = never) -> None:
         self.now = 17.0
         self._store, self._status, self._end = store, status, end
-        self._watch = LivenessTracker(lambda: self.now)
+        self._watch = HeartbeatTracker(lambda: self.now)
 
     def watches(self, seconds: float, meanwhile: Callable[[], object] = lambda: None) -> float | None:
         """After how many seconds it finds a run lost; None where it does not in that time."""
@@ -147,7 +147,7 @@ class TestElsewhere:
             store.heartbeat(run_id, OWNER)
             return ProcessStatus.ELSEWHERE
 
-        watch = LivenessTracker(lambda: observer.now)
+        watch = HeartbeatTracker(lambda: observer.now)
         for _ in range(12):
             observer.now += 5
             reap(store, watch, status=lambda _: ProcessStatus.ALIVE, end=never)
@@ -261,7 +261,7 @@ def a_run() -> Run:
 def test_a_silence_is_never_longer_than_what_was_watched(looks: list[tuple[float, bool, int]]) -> None:
     """Whatever the worker's clock does, and however irregular the looks are."""
     clock = Clock(0)
-    watch = LivenessTracker(clock)
+    watch = HeartbeatTracker(clock)
     run, silent = a_run(), 0.0
     watch.observe([run])
     for beat, (passed, beats, hours) in enumerate(looks, start=1):

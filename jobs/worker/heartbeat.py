@@ -19,7 +19,7 @@ from core.recording.heartbeat import BEAT_S
 from core.settings import seconds
 from core.store import Owner, Run, RunState, Store
 from jobs.worker.process import ProcessStatus, describe_exit, kill, process_status
-from jobs.worker.standstill import LONGEST_GAP_S, ProgressFile
+from jobs.worker.timeout import LONGEST_GAP_S, ProgressFile
 
 GRACE_S = 40.0
 """Seconds that a run may take to stop, and save its state, before its worker is killed."""
@@ -44,7 +44,7 @@ class Observation:
     stopping_s: float = 0.0
 
 
-class LivenessTracker:
+class HeartbeatTracker:
     """Keeps the observations of running runs for a long-lived observer."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -88,7 +88,7 @@ def _observed_once(store: Store, run: Run) -> Observation:
 
 def reap(
     store: Store,
-    tracker: LivenessTracker | None = None,
+    tracker: HeartbeatTracker | None = None,
     *,
     status: Callable[[Owner], ProcessStatus] = process_status,
     end: Callable[[Owner], bool] = kill,

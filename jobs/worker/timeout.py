@@ -87,7 +87,7 @@ def progress_files_left(store_url: str, workers: Iterable[Owner]) -> list[Path]:
     return [path for path in workers_folder(store_url).glob("progress-*") if path not in known]
 
 
-class Standstill:
+class ProgressTimeout:
     """Counts how long one worker has not moved, by the clock of a long-lived observer."""
 
     def __init__(self, progress: ProgressFile, clock: Callable[[], float] = time.monotonic) -> None:
@@ -119,9 +119,9 @@ def ended_if_hung(worker: Owner, progress: ProgressFile, hang_s: float, look_s: 
 def _watch(
     worker: Owner, progress: ProgressFile, hang_s: float, look_s: float, left: threading.Event
 ) -> None:
-    standstill = Standstill(progress)
+    timeout = ProgressTimeout(progress)
     while not left.wait(look_s):
-        if standstill.is_hung(hang_s):
+        if timeout.is_hung(hang_s):
             progress.give_up(hang_s)
             kill(worker)
             return

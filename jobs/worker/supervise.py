@@ -10,7 +10,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import psutil
 
@@ -23,14 +22,12 @@ from core.store.database import retried
 from core.store.engine import parse_url
 from core.store.records import Owner
 from jobs.worker.cores import shared_cores
-from jobs.worker.liveness import LivenessTracker, reap, record_worker_exit
+from jobs.worker.heartbeat import HeartbeatTracker, reap, record_worker_exit
 from jobs.worker.pool import WorkerPool
 from jobs.worker.process import is_alive
-from jobs.worker.standstill import ProgressFile, ended_if_hung
+from jobs.worker.signals import Signals
 from jobs.worker.start import SUPERVISOR
-
-if TYPE_CHECKING:
-    from jobs.worker.supervisor import Signals
+from jobs.worker.timeout import ProgressFile, ended_if_hung
 
 _LOOK_S = 5.0
 # Workers that die one after another before they have claimed a run: torch cannot be imported, say.
@@ -108,7 +105,7 @@ class _Watch:
     ) -> None:
         self._store, self._pool, self._signals = store, pool, signals
         self._hang_s, self._look_s = hang_s, look_s
-        self._tracker = LivenessTracker()
+        self._tracker = HeartbeatTracker()
         self._last_problem = ""
 
     def until_ended(self, worker: psutil.Process) -> tuple[int | None, bool]:
