@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +28,9 @@ from jobs.reports.render import csv_files
 from jobs.studies.follow import follow
 from jobs.studies.progress import SettingCounts, StudyOptions, StudyRuns, counts_by_setting
 from jobs.studies.report import curves, report, study_document
+
+if TYPE_CHECKING:
+    from jobs.exchange.run_table import RunTable
 
 _MOST_LINES = 40
 """The most lines of a dry run: a terminal shows them at once."""
@@ -207,61 +210,91 @@ def study(
     Runs that are in the store already count. Ctrl-C or a kill loses nothing: the same command goes on.
     """
     if name is None:
-        questions = [{"name": name, "question": study.question} for name, study in STUDIES.items()]
-        if json_:
-            print_json(questions)
-        else:
-            print_table(("study", "question"), [tuple(study.values()) for study in questions])
+        _print_studies(as_json=json_)
         return
-    training = "frozen" if frozen else "full"
-    options = StudyOptions(name, part, setting, encoder, training, seeds)
+    options = StudyOptions(name, part, setting, encoder, "frozen" if frozen else "full", seeds)
     chosen = options.definition()
-    if report_ is _Report.CSV and not chosen.by_relatedness:
+    _check_report(name, chosen, report_)
+    _check_together(report_, tables, dry_run=dry_run, runs=runs, json_=json_)
+    settings = options.settings()
+    trains = report_ is None and tables is None and not dry_run
+    table = None if record is None else _record(record, is_written=trains)
+    with opened_store(ctx) as store:
+        if table is not None and (restored := table.restore(store)):
+            log(f"{plural(restored, 'run')} of {record} added to the store.")
+        if dry_run:
+            _print_plan(store, chosen, settings, runs=runs, as_json=json_)
+            return
+        is_well = not trains or _train(store, settings, table)
+        _print_results(store, chosen, settings, _Report.JSON if json_ else report_, tables)
+    if not is_well:
+        raise typer.Exit(1)
+
+
+def _print_studies(*, as_json: bool) -> None:
+    """Prints the questions of all studies."""
+    questions = [{"name": name, "question": study.question} for name, study in STUDIES.items()]
+    if as_json:
+        print_json(questions)
+    else:
+        print_table(("study", "question"), [tuple(study.values()) for study in questions])
+
+
+def _check_report(name: str, study: Study, report: _Report | None) -> None:
+    """Raises ConfigError where the study has no report of this format."""
+    if report is _Report.CSV and not study.by_relatedness:
         raise ConfigError("report", f"The study '{name}' has no table of simulated tasks; leave out csv.")
-    if report_ is _Report.CURVES and chosen.pairs:
+    if report is _Report.CURVES and study.pairs:
         raise ConfigError("report", f"The study '{name}' has no curves; leave out curves.")
-    if report_ is not None and (dry_run or (json_ and report_ is not _Report.JSON)):
+
+
+def _check_together(
+    report: _Report | None, tables: Path | None, *, dry_run: bool, runs: bool, json_: bool
+) -> None:
+    """Raises ConfigError where options exclude each other."""
+    if report is not None and (dry_run or (json_ and report is not _Report.JSON)):
         raise ConfigError(
             "report", "--report goes without --dry-run and --json; --report json is the document."
         )
     if runs and not dry_run:
         raise ConfigError("runs", "--runs goes with --dry-run; `mrnlab runs` lists the runs of the store.")
-    if tables is not None and (dry_run or json_ or report_ is not None):
+    if tables is not None and (dry_run or json_ or report is not None):
         raise ConfigError("tables", "--tables goes without --dry-run, --report and --json.")
-    settings = options.settings()
-    table = None
-    if record is not None:
-        from jobs.exchange.run_table import RunTable
 
-        table = RunTable(record)
-        if report_ is None and tables is None and not dry_run:
-            table.check_writable()
-        else:
-            table.check_exists()
-    with opened_store(ctx) as store:
-        if table is not None and (restored := table.restore(store)):
-            log(f"{plural(restored, 'run')} of {record} added to the store.")
-        if dry_run:
-            by_state = StudyRuns(store, settings, may_read=False).look()
-            plan = counts_by_setting(store, by_state)
-            if json_:
-                print_json(plan_document(by_state.listed(), plan))
-                return
-            if runs:
-                print_runs(chosen, by_state.listed())
-            print_plan(chosen, plan, whole=runs)
-            return
-        well = True
-        if report_ is None and tables is None:
-            try:
-                keep = None if table is None else partial(table.add, store)
-                well = follow(store, settings, log, keep=keep)
-            except KeyboardInterrupt:
-                log("What is queued goes on in the background; the same command goes on with the study.")
-                raise typer.Exit(130) from None
-        _print_results(store, chosen, settings, _Report.JSON if json_ else report_, tables)
-    if not well:
-        raise typer.Exit(1)
+
+def _record(path: Path, *, is_written: bool) -> RunTable:
+    """Opens the record of runs. Raises MRNLabError where it cannot be written, or is missing to be read."""
+    from jobs.exchange.run_table import RunTable
+
+    table = RunTable(path)
+    if is_written:
+        table.check_writable()
+    else:
+        table.check_exists()
+    return table
+
+
+def _print_plan(
+    store: Store, study: Study, settings: Sequence[SettingRuns], *, runs: bool, as_json: bool
+) -> None:
+    """Prints how many runs are done and to come by setting, and with `runs` each of them."""
+    by_state = StudyRuns(store, settings, may_read=False).look()
+    plan = counts_by_setting(store, by_state)
+    if as_json:
+        print_json(plan_document(by_state.listed(), plan))
+        return
+    if runs:
+        print_runs(study, by_state.listed())
+    print_plan(study, plan, whole=runs)
+
+
+def _train(store: Store, settings: Sequence[SettingRuns], table: RunTable | None) -> bool:
+    """Trains what is missing, and adds what has finished to the record. Whether no run failed."""
+    try:
+        return follow(store, settings, log, keep=None if table is None else partial(table.add, store))
+    except KeyboardInterrupt:
+        log("What is queued goes on in the background; the same command goes on with the study.")
+        raise typer.Exit(130) from None
 
 
 def _print_results(
