@@ -25,21 +25,11 @@ from jobs.cli.output import log, print_text
 from jobs.engines import ENGINES
 
 # In the order of a run's life, which is also the order of the help.
-_READING = [
-    "runs",
-    "show",
-    "metrics",
-    "results",
-    "compare",
-    "decide",
-    "suspects",
-    "appendix",
-    "relations",
-    "tag",
-]
+_READING = ["runs", "show", "metrics", "results", "compare", "decide", "suspects", "appendix"]
+_READING += ["relations", "tag"]
 _CHANGING = ["stop", "priority", "resume", "retry", "archive", "restore", "keyword", "delete"]
 _ASKING = ["corpus", "launch", "study", "transfer"]
-_KEEPING = ["export", "import", "backup", "queue", "worker", "dashboard", "doctor"]
+_KEEPING = ["export", "import", "import-predictions", "backup", "queue", "worker", "dashboard", "doctor"]
 _VERBS = [*_ASKING, *_READING, *_CHANGING, *_KEEPING]
 
 
