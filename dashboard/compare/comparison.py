@@ -96,14 +96,14 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
             _asked_note(table, row_a, row_b, has_mean=mean is not None)
             if repeats:
                 _sharing_notes(of_sharing)
+            if shown and table.split == PLANNED_SPLIT and not offered.is_on_older_text:
+                until_decided.add_until_decided(row_a, row_b, table.matters, with_mean)
             with st.container(horizontal=True, vertical_alignment="center"):
                 seeds.missing_seeds_button(offered, compared)
                 text = "What the words mean"
                 with st.popover(text, type="tertiary", icon=":material/help:", key="verdicts"):
                     st.markdown(_verdicts(table))
             seeds.launch_problem()
-            if shown and table.split == PLANNED_SPLIT and not offered.is_on_older_text:
-                until_decided.add_until_decided(row_a, row_b, table.matters, with_mean)
             for step in steps:
                 if step.asks_transformer:
                     _transformer(step)
