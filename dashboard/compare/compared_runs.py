@@ -134,10 +134,11 @@ def _newest_launch() -> list[Run]:
 
 def _all_runs_button() -> None:
     """Draws the button that compares all runs on the newest data."""
-    st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=_take_all)
+    st.button("All runs", type="tertiary", icon=":material/select_all:", on_click=take_all)
 
 
-def _take_all() -> None:
+def take_all() -> None:
+    """Compares all runs on the newest data; a callback."""
     choose(())
     set_parameter(_EVERY, "true")
 
@@ -148,7 +149,7 @@ def go_on_comparing(compared: ComparedRuns, before: Sequence[int], launched: Seq
     `before` are the runs that the reader had chosen before the launch, which became the newest.
     """
     if not before and compared.chosen is compared.runs:
-        _take_all()
+        take_all()
     else:
         choose(tuple(dict.fromkeys((*(before or (run.id for run in compared.chosen)), *launched))))
 

@@ -12,8 +12,10 @@ from core.results.comparisons import Difference, skewed_tasks
 from core.results.plan import LOOKS, SKEWED_NOTE
 from core.results.table import ResultRow
 from core.wording import all_of
+from dashboard.compare.compared_runs import take_all
 from dashboard.shared import actions, resources
 from dashboard.shared.live import rerun_when
+from dashboard.shared.selection import chosen
 from dashboard.shared.states import problem
 from dashboard.text import escape
 from jobs.studies.decide import (
@@ -81,4 +83,6 @@ def _start(row: ResultRow, baseline: ResultRow, pair: str, matters: float | None
     except MRNLabError as error:
         st.session_state[_PROBLEM] = pair, str(error)
         return
+    if not chosen():
+        take_all()  # the runs of a look are the newest launch, which alone would be compared
     actions.toast(f"Seeds of {row.name} and {baseline.name} are added until decided.")

@@ -20,7 +20,7 @@ from jobs.cli import app as command_line
 from jobs.queue.submit import REUSABLE
 from tests.making import conll_folder, run_facts, task_score
 from tests.making import finished as finished_as
-from tests.pages.conftest import Open, figures, labels, sent, table, words
+from tests.pages.conftest import Open, figures, labels, press, sent, table, words
 from tests.pages.filled_store import TASKS, Filled
 
 
@@ -532,3 +532,17 @@ def test_the_mean_of_tasks_has_a_line_and_a_family_of_its_own(open_page: Open) -
     assert [task[:4] for task in tested["Task"]] == ["pos", "ner", "mean"] * 2
     (forest,) = figures(app, "compare_forest")
     assert [trace["name"] for trace in forest["data"]] == ["pos", "ner", "mean of tasks"]
+
+
+def test_what_is_compared_stays_while_seeds_are_added_until_decided(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runs of a look are a launch of their own, the newest one."""
+    undecided_pair()
+    monkeypatch.setattr("dashboard.compare.until_decided.planned", lambda *_: None)
+    monkeypatch.setattr("dashboard.compare.until_decided.start_deciding", lambda *_: None)
+    app = press(open_page("compare"), "Add seeds until decided")
+    for paradigm in ("mtl", "mrn"):
+        finished_as(Store.open(), mtl(4, paradigm=paradigm), launch="until-decided-1")
+    assert len(app.run().table[0].value) == 2
+    assert "undecided, +1.50" in words(app)
