@@ -18,7 +18,7 @@ from core.paths import checkpoint_dir
 from core.recording.heartbeat import BEAT_S
 from core.settings import seconds
 from core.store import Owner, Run, RunState, Store
-from jobs.worker.process import ProcessStatus, describe_exit, kill, process_status
+from jobs.worker.process import ProcessStatus, describe_exit, kill, process_status, processor_wait_s
 from jobs.worker.timeout import LONGEST_GAP_S, ProgressFile
 
 GRACE_S = 40.0
@@ -37,18 +37,26 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Observation:
-    """Seconds for which a run's worker has sent no heartbeat, made no progress, not obeyed a stop."""
+    """Seconds for which a run's worker has sent no heartbeat, made no progress, not obeyed a stop.
+
+    Time that the worker waits for a processor is no lack of progress; `waited_s` is all that it has waited.
+    """
 
     silent_s: float = 0.0
     stuck_s: float = 0.0
     stopping_s: float = 0.0
+    waited_s: float = 0.0
 
 
 class HeartbeatTracker:
     """Keeps the observations of running runs for a long-lived observer."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        waited: Callable[[Owner], float] = processor_wait_s,
+    ) -> None:
+        self._clock, self._waited = clock, waited
         self._observed_at: float | None = None
         self._last: dict[int, tuple[Run, Observation]] = {}
 
@@ -62,14 +70,16 @@ class HeartbeatTracker:
 
     def _updated(self, run: Run, passed: float) -> Observation:
         last, before = self._last.get(run.id, (None, Observation()))
+        waited_s = 0.0 if run.owner is None else self._waited(run.owner)
         if last is None or last.owner != run.owner:
-            return Observation()
+            return Observation(waited_s=waited_s)
         is_stuck = (last.progress_at, last.step) == (run.progress_at, run.step)
         is_stopping = last.state is run.state is RunState.CANCELLING
         return Observation(
             silent_s=before.silent_s + passed if last.heartbeat_at == run.heartbeat_at else 0.0,
-            stuck_s=before.stuck_s + passed if is_stuck else 0.0,
+            stuck_s=before.stuck_s + max(0.0, passed - (waited_s - before.waited_s)) if is_stuck else 0.0,
             stopping_s=before.stopping_s + passed if is_stopping else 0.0,
+            waited_s=waited_s,
         )
 
 

@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import psutil
 
@@ -16,6 +17,7 @@ from core.store import Owner, Store
 from jobs.worker.cores import shared_cores, train_at_once
 from jobs.worker.heartbeat import reap, trained_runs
 from jobs.worker.idle import starts_ahead
+from jobs.worker.process import processor_wait_s
 from jobs.worker.slots import end_hung, taken_slots
 from jobs.worker.start import SUPERVISOR, start
 from jobs.worker.timeout import START_S, ProgressFile, ProgressTimeout
@@ -82,7 +84,8 @@ class WorkerPool:
 
     def _end_hung(self, store: Store, idle: Sequence[Owner]) -> None:
         self._timeouts = {
-            owner: self._timeouts.get(owner) or ProgressTimeout(ProgressFile(store.url, owner), self._clock)
+            owner: self._timeouts.get(owner)
+            or ProgressTimeout(ProgressFile(store.url, owner), self._clock, partial(processor_wait_s, owner))
             for owner in idle
         }
         hang_s = seconds("MRNLAB_HANG_S")

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from enum import StrEnum
+from pathlib import Path
 
 import psutil
 
@@ -55,6 +56,20 @@ def _differ(part: str, other: str) -> bool:
 def is_alive(owner: Owner) -> bool:
     """Whether that process of this machine still runs."""
     return process_status(owner) is ProcessStatus.ALIVE
+
+
+def processor_wait_s(owner: Owner) -> float:
+    """Returns the seconds for which the process' main thread has waited for a processor so far.
+
+    It is 0 where the system does not tell, or the process is on another machine or gone.
+    """
+    if owner.host != hostname():
+        return 0.0
+    try:
+        # Nanoseconds on a processor, nanoseconds waiting for one, times it got one.
+        return int(Path(f"/proc/{owner.pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
 
 
 def kill(owner: Owner) -> bool:

@@ -13,12 +13,13 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from core.paths import cache_dir
 from core.recording.owner import boot_id, hostname
 from core.store.records import Owner
-from jobs.worker.process import kill
+from jobs.worker.process import kill, processor_wait_s
 
 _TOUCH_EVERY_S = 0.5
 
@@ -88,10 +89,19 @@ def progress_files_left(store_url: str, workers: Iterable[Owner]) -> list[Path]:
 
 
 class ProgressTimeout:
-    """Counts how long one worker has not moved, by the clock of a long-lived observer."""
+    """Counts how long one worker has not moved, by the clock of a long-lived observer.
 
-    def __init__(self, progress: ProgressFile, clock: Callable[[], float] = time.monotonic) -> None:
-        self._progress, self._clock = progress, clock
+    The time for which it waited for a processor (`waited`) does not count.
+    """
+
+    def __init__(
+        self,
+        progress: ProgressFile,
+        clock: Callable[[], float] = time.monotonic,
+        waited: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self._progress, self._clock, self._waited = progress, clock, waited
+        self._waited_s = waited()
         self._touched_at, self._looked_at, self._stuck_s = progress.touched_at(), clock(), 0.0
 
     def is_hung(self, hang_s: float) -> bool:
@@ -99,6 +109,8 @@ class ProgressTimeout:
         before, looked_before = self._touched_at, self._looked_at
         self._touched_at, self._looked_at = self._progress.touched_at(), self._clock()
         passed = min(self._looked_at - looked_before, LONGEST_GAP_S)
+        waited_before, self._waited_s = self._waited_s, self._waited()
+        passed = max(0.0, passed - (self._waited_s - waited_before))
         self._stuck_s = self._stuck_s + passed if self._touched_at == before else 0.0
         return self._stuck_s > (max(hang_s, START_S) if self._touched_at is None else hang_s)
 
@@ -119,7 +131,7 @@ def ended_if_hung(worker: Owner, progress: ProgressFile, hang_s: float, look_s: 
 def _watch(
     worker: Owner, progress: ProgressFile, hang_s: float, look_s: float, left: threading.Event
 ) -> None:
-    timeout = ProgressTimeout(progress)
+    timeout = ProgressTimeout(progress, waited=partial(processor_wait_s, worker))
     while not left.wait(look_s):
         if timeout.is_hung(hang_s):
             progress.give_up(hang_s)

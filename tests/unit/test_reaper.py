@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from core.errors import LossCause, StoreBusy
 from core.recording.owner import this_process
 from core.store import ENDED, Owner, Run, RunState, Store
 from jobs.worker.heartbeat import GRACE_S, HeartbeatTracker, reap
-from jobs.worker.process import ProcessStatus
+from jobs.worker.process import ProcessStatus, processor_wait_s
 from tests.making import OTHER, OWNER, Clock, claimed, config
 from tests.unit.conftest import error_of
 
@@ -48,10 +49,16 @@ def look(store: Store, status: ProcessStatus, watch: HeartbeatTracker | None = N
 class Observer:
     """One who stays: looks every five seconds by a clock of its own."""
 
-    def __init__(self, store: Store, status: ProcessStatus, end: Callable[[Owner], bool] = never) -> None:
+    def __init__(
+        self,
+        store: Store,
+        status: ProcessStatus,
+        end: Callable[[Owner], bool] = never,
+        waited: Callable[[float], float] = lambda now: 0.0,
+    ) -> None:
         self.now = 17.0
         self._store, self._status, self._end = store, status, end
-        self._watch = HeartbeatTracker(lambda: self.now)
+        self._watch = HeartbeatTracker(lambda: self.now, lambda _: waited(self.now))
 
     def watches(self, seconds: float, meanwhile: Callable[[], object] = lambda: None) -> float | None:
         """After how many seconds it finds a run lost; None where it does not in that time."""
@@ -189,6 +196,26 @@ class TestHung:
         assert error.message == (
             f"The worker of run {run_id} made no progress for 120 s although its process lived; it was ended."
         )
+
+    def test_time_that_it_waits_for_a_processor_does_not_count(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A worker at the lowest priority beside busy ones is slow, and does not hang."""
+        monkeypatch.setenv("MRNLAB_HANG_S", "120")
+        run_id = claimed(store)
+        starved = Observer(store, ProcessStatus.ALIVE, waited=lambda now: 0.95 * now)
+        assert starved.watches(1500, lambda: store.heartbeat(run_id, OWNER)) is None
+        end = Ending()
+        half = Observer(store, ProcessStatus.ALIVE, end, waited=lambda now: 0.5 * now)
+        seconds = half.watches(400, lambda: store.heartbeat(run_id, OWNER))
+        assert seconds is not None
+        assert 240 <= seconds <= 250
+
+    def test_a_process_that_waits_for_a_processor_is_told_from_one_that_sleeps(self) -> None:
+        sleeping = processor_wait_s(this_process())
+        time.sleep(0.2)
+        assert processor_wait_s(this_process()) - sleeping < 0.2
+        assert processor_wait_s(OTHER) == 0
 
     def test_one_that_was_stopped_with_the_store_locked_is_ended_too(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
