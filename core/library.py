@@ -212,13 +212,16 @@ class Laboratory:
         ]
         return pd.concat(frames, ignore_index=True)[_METRICS] if frames else pd.DataFrame(columns=_METRICS)
 
-    def results(self, run_ids: Collection[int] | None = None, split: str = "test") -> pd.DataFrame:
+    def results(
+        self, run_ids: Collection[int] | None = None, split: str = "test", *, every_row: bool = False
+    ) -> pd.DataFrame:
         """What `mrnlab results` prints of these runs (of all that are not archived).
 
-        A row for each configuration and task: mean, SD and n over seeds, with scores in [0, 1]. Successful
-        runs count, one a seed; `data` names what must not be mixed: corpus, share of it, text.
+        A row for each method and task, of the candidate that dev chose (with `every_row` for each
+        configuration): mean, SD and n over seeds, with scores in [0, 1]. Successful runs count, one a seed;
+        `data` names what must not be mixed: corpus, share of it, text.
         """
-        tables = stored_results(self.store, run_ids).tables(split)
+        tables = stored_results(self.store, run_ids).method_tables(split, every_row=every_row)
         rows = [
             {"data": group.name} | record
             for group, table in tables.items()

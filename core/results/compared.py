@@ -10,7 +10,6 @@ from core.errors import ConfigError
 from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER
 from core.plain_text import shortened
 from core.results.comparisons import Difference, answers, differences, headline, mean_answer, mean_differences
-from core.results.methods import by_method
 from core.results.pairs import default_pair
 from core.results.records import DIFFERENCE_COLUMNS, difference_records
 from core.results.signature import signature
@@ -89,9 +88,7 @@ def compared(
     are shown; the correction counts all rows on a task. Raises ConfigError for a baseline that no data has,
     or several rows of one, and for a task that none has.
     """
-    tables = {
-        group.name: table if every_row else by_method(table) for group, table in results.tables(split).items()
-    }
+    tables = {group.name: table for group, table in results.method_tables(split, every_row=every_row).items()}
     known = dict.fromkeys(task for table in tables.values() for task in (*table.scored_tasks, MEAN_OF_TASKS))
     if tables and (unknown := [task for task in tasks or () if task not in known]):
         raise ConfigError(
@@ -120,9 +117,12 @@ def compared(
 def row_named(table: ResultTable, name: str, field: str) -> ResultRow | None:
     """The row with this name: its own, that of its method or candidate, or its paradigm, in any case.
 
-    None where there is no such row. Raises ConfigError, which names the `field`, where several fit.
+    A number is that of a run. None where there is no such row. Raises ConfigError, which names the `field`,
+    where several fit.
     """
     wanted = name.strip().casefold()
+    if wanted.isdecimal():
+        return next((row for row in table.rows if any(int(wanted) in of.run_ids for of in row.tried)), None)
     for names in (
         lambda row: (row.name, row.label, row.chosen),
         lambda row: (row.method,),

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 from core.config import RunConfig, comparison_values, has_field
-from core.results.choice import chosen_on_dev, dev_means
+from core.results.choice import DevScores, chosen_on_dev, dev_means
 from core.results.naming import fields_apart, is_default, paradigm_name
 from core.results.samples import RESOLVED, alike_by
 from core.results.table import ResultRow, ResultTable
+from core.store import Conditions
 
 NOT_SEARCHED = ("seed", "fraction", "dev_sentences")
 """The numbers that are not searched: they change the data, or tell samples apart."""
@@ -53,13 +55,31 @@ def _is_searched(field: str, value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and field not in NOT_SEARCHED
 
 
-def methods(rows: Iterable[ResultRow]) -> list[Method]:
-    """The methods of the rows of a table, in the order of their first candidates.
+class Configured(Protocol):
+    """What has a configuration, and the conditions of its runs: a row of a table, a line of Runs."""
 
-    Of each the candidate with the highest mean dev score over the tasks and seeds that its candidates have in
-    common is chosen. Rows for which `auto` chose differently are of different methods.
+    @property
+    def config(self) -> RunConfig:
+        """The description of one of its runs."""
+
+    @property
+    def conditions(self) -> Conditions:
+        """On which scores depend besides the description."""
+
+    @property
+    def dev(self) -> DevScores:
+        """The dev scores by task and seed."""
+
+
+_Configured = TypeVar("_Configured", bound=Configured)
+
+
+def by_candidates(rows: Iterable[_Configured]) -> list[list[_Configured]]:
+    """The candidates of each method, in the order of the first ones.
+
+    Rows for which `auto` chose differently are of different methods.
     """
-    by_key: dict[Hashable, list[ResultRow]] = {}
+    by_key: dict[Hashable, list[_Configured]] = {}
     for row in rows:
         by_key.setdefault(method_key(row.config), []).append(row)
     groups = list(by_key.values())
@@ -69,14 +89,31 @@ def methods(rows: Iterable[ResultRow]) -> list[Method]:
             for group in groups
             for same in alike_by(group, lambda row, of=condition: of(row.conditions)).values()  # type: ignore[misc]
         ]
+    return groups
+
+
+def chosen_candidates(candidates: Sequence[_Configured]) -> Sequence[_Configured]:
+    """The candidate of a method that dev chose; all of them where dev cannot compare them."""
+    if len(candidates) == 1:
+        return candidates
+    chosen = chosen_on_dev({place: candidate.dev for place, candidate in enumerate(candidates)})
+    return candidates if chosen is None else [candidates[chosen]]
+
+
+def methods(rows: Iterable[ResultRow]) -> list[Method]:
+    """The methods of the rows of a table, in the order of their first candidates.
+
+    Of each the candidate with the highest mean dev score over the tasks and seeds that its candidates have in
+    common is chosen.
+    """
+    groups = by_candidates(rows)
     return [_method(name, group) for name, group in zip(_names(groups), groups, strict=True)]
 
 
 def _method(name: str, candidates: Sequence[ResultRow]) -> Method:
-    by_key = {row.key: row for row in candidates}
-    on_dev = {key: row.dev for key, row in by_key.items()}
-    chosen = candidates[0].key if len(candidates) == 1 else chosen_on_dev(on_dev)
-    return Method(name, tuple(candidates), None if chosen is None else by_key[chosen], dev_means(on_dev))
+    chosen = chosen_candidates(candidates)
+    on_dev = dev_means({row.key: row.dev for row in candidates})
+    return Method(name, tuple(candidates), chosen[0] if len(chosen) == 1 else None, on_dev)
 
 
 def _names(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
@@ -121,7 +158,7 @@ def by_method(table: ResultTable) -> ResultTable:
             row = replace(method.chosen, method=method.name, candidates=method.candidates)
             rows.append(replace(row, dev_means=method.dev))
     place = {row.key: index for index, row in enumerate(table.rows)}
-    rows.sort(key=lambda row: min(place[of.key] for of in row.candidates or (row,)))
+    rows.sort(key=lambda row: min(place[of.key] for of in row.tried))
     notes = [_not_chosen(method) for method in found if method.chosen is None]
     if table.split == "dev" and any(row.choice for row in rows):
         notes.append(_CHOSEN_HERE)
@@ -149,7 +186,7 @@ def _relabelled(rows: Sequence[ResultRow]) -> list[ResultRow]:
     labels: dict[str, str] = {}
     for block in blocks.values():
         # A block has one encoder, which the names in it need not tell, or tells it in each name.
-        names = _names([row.candidates or (row,) for row in block])
+        names = _names([row.tried for row in block])
         of_block = [name if row.choice else row.label for row, name in zip(block, names, strict=True)]
         is_distinct = len(set(of_block)) == len(block)
         labels |= zip((row.key for row in block), of_block if is_distinct else names, strict=True)

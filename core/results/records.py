@@ -8,11 +8,12 @@ from dataclasses import asdict
 from core.config import OTHER
 from core.evaluation.costs import Cost
 from core.results.comparisons import Difference
+from core.results.signature import signature
 from core.results.table import ResultTable
 
 SCORE_COLUMNS = (
-    "corpus", "fraction", "configuration", "encoder", "encoder_training", "task", "split", "score_name",
-    "mean", "sd", "n", "low", "high", "best", "precision", "text", "runs",
+    "corpus", "fraction", "configuration", "chosen", "candidates", "encoder", "encoder_training", "task",
+    "split", "score_name", "mean", "sd", "n", "low", "high", "best", "precision", "text", "runs", "signature",
 )  # fmt: skip
 
 COST_COLUMNS = ("models", "parameters", "trained_parameters", "peak_memory", "devices", "seconds")
@@ -25,9 +26,10 @@ _NO_SCORE = {"mean": None, "sd": None, "n": 0, "low": None, "high": None}
 def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, object]]:
     """Returns a record per configuration and task with SCORE_COLUMNS, with `cost` also COST_COLUMNS.
 
-    Scores are in [0, 1]. The mean is None where all scores are undefined.
+    Scores are in [0, 1]. The mean is None where all scores are undefined. Of a method with several
+    `candidates`, `chosen` is the name of the one that dev chose.
     """
-    records = []
+    records, of_table = [], signature(table)
     for row in table.rows:
         for task in table.tasks:
             if task not in row.cells and task not in row.undefined:
@@ -39,6 +41,8 @@ def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, o
                 "corpus": row.config.corpus,
                 "fraction": row.config.fraction,
                 "configuration": row.name,
+                "chosen": row.chosen,
+                "candidates": len(row.tried),
                 "encoder": row.config.encoder if is_known else None,
                 "encoder_training": row.config.encoder_training if is_known else None,
                 "task": task,
@@ -49,6 +53,7 @@ def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, o
                 "precision": row.conditions.precision,
                 "text": row.conditions.text,
                 "runs": " ".join(map(str, runs)),
+                "signature": of_table,
                 "auto_alignment": [chosen] if chosen and row.config.alignment == "auto" else [],
             }
             records.append(record | (_cost_record(row.cost) if cost else {}))

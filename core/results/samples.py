@@ -258,6 +258,14 @@ def older_texts(runs: Collection[Run], conditions: Mapping[int, Conditions]) -> 
     }
 
 
+def common_conditions(known: Sequence[Conditions]) -> Conditions:
+    """The conditions of runs that agree in them, where any of them recorded one."""
+    text, precision, alignment = (
+        next(filter(None, map(of, known)), None) for of in (TEXT, *RESOLVED.values())
+    )
+    return Conditions(text, precision, alignment)
+
+
 def by_conditions(
     runs: Sequence[Run], conditions: Mapping[int, Conditions], texts: Mapping[int, str]
 ) -> dict[str, list[Run]]:

@@ -22,7 +22,7 @@ def signature(table: ResultTable) -> str:
     parts = [
         f"mrnlab {__version__}",
         *dict.fromkeys(_data(table)),
-        f"{table.split} {', '.join(scores)}",
+        " ".join(filter(None, (table.split, ", ".join(scores)))),
         f"{_range(seeds)} seed{'s' * (seeds != {1})}",
         f"candidate by dev ({_range(candidates)})" if candidates else "",
         _test(table),

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.config import RunConfig, comparison_key
+from core.results.methods import by_method
 from core.results.plan import Plan, PlanState, PlanUnreadable, SideScores, plan_state
 from core.results.samples import DataGroup, group_by_data, readable
 from core.results.table import ResultRow, ResultTable, tabulate
@@ -38,6 +39,11 @@ class Results:
         tables = {group: self.table(group, split) for group in self.groups}
         return {group: table for group, table in tables.items() if table.rows}
 
+    def method_tables(self, split: str, *, every_row: bool = False) -> dict[DataGroup, ResultTable]:
+        """The tables with a row a method (`by_method`); with `every_row` a row a configuration."""
+        tables = self.tables(split)
+        return tables if every_row else {group: by_method(table) for group, table in tables.items()}
+
     def state(self, plan: Plan) -> PlanState:
         """The state of a plan by these results."""
         states = (
@@ -59,7 +65,7 @@ class Results:
         if rows == [None, None]:
             return None
         seeds = {run.id: run.config.seed for run in self.groups[group]}
-        return plan_state(plan, *(_side_scores(row, seeds) for row in rows))
+        return plan_state(plan, *(side_scores(row, seeds) for row in rows))
 
 
 PLANNED_SPLIT = "test"
@@ -71,7 +77,8 @@ def is_side(row: ResultRow, side: Sequence[RunConfig], text: str | None) -> bool
     return row.conditions.text in (text, None) and comparison_key(row.config) == comparison_key(side[0])
 
 
-def _side_scores(row: ResultRow | None, seeds: Mapping[int, int]) -> SideScores:
+def side_scores(row: ResultRow | None, seeds: Mapping[int, int]) -> SideScores:
+    """The scores of a row as a plan reads them; `seeds` are those of the runs, by id."""
     if row is None:
         return {}
     scores: dict[str, dict[int, float | None]] = {

@@ -22,7 +22,7 @@ from core.results.naming import (
     field_texts,
     shortest_names,
 )
-from core.results.samples import RESOLVED, TEXT, UNKNOWN, by_configuration, condition_texts
+from core.results.samples import UNKNOWN, by_configuration, common_conditions, condition_texts
 from core.store import Conditions, Run, RunWithFacts, StoredScore
 from core.wording import all_of, which_runs
 
@@ -92,6 +92,11 @@ class ResultRow:
             return {}
         seeds = set.intersection(*(set(cell.by_seed) for cell in self.cells.values()))
         return {seed: fmean(cell.by_seed[seed] for cell in self.cells.values()) for seed in sorted(seeds)}
+
+    @property
+    def tried(self) -> tuple[ResultRow, ...]:
+        """The candidates; the row itself where it was not chosen among several."""
+        return self.candidates or (self,)
 
     @property
     def seeds(self) -> int:
@@ -277,9 +282,6 @@ def _row(
         for task, score in dev.get(run_id, {}).items():
             on_dev[task][seed] = score
     known = [conditions[run_id] for _, run_id in counted if run_id in conditions]
-    text, precision, alignment = (
-        next(filter(None, map(of, known)), None) for of in (TEXT, *RESOLVED.values())
-    )
     return ResultRow(
         key,
         name="",
@@ -292,7 +294,7 @@ def _row(
             for task, of in defined.items()
             if of
         },
-        conditions=Conditions(text, precision, alignment),
+        conditions=common_conditions(known),
         dev=dict(on_dev),
         undefined={
             task: tuple(run_id for run_id in of.values() if not by_run[run_id][task].is_defined)

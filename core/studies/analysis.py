@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.evaluation.comparison import Comparison, compare_paired
+from core.evaluation.comparison import Comparison, compare_paired, compare_rows
 from core.evaluation.costs import Cost, cost_of
 from core.evaluation.statistics import MeanSD, summary
 from core.studies.published import ABOVE, BELOW, WITHIN, Published, matching
@@ -148,29 +148,28 @@ def with_differences(
     reference = study.reference
     least = 1 if done == planned else 2
     bases = {name: outcome.method.base for name, outcome in outcomes.items() if outcome.method.base}
-    others = {name: reference for name in outcomes if name != reference}
     for target in (*setting.targets, MEAN, RARE):
-        for name, difference in _differences(outcomes, others, target, least).items():
-            outcomes[name].differences[target] = difference
-        for name, difference in _differences(outcomes, bases, target, least).items():
-            outcomes[name].from_base[target] = difference
+        scored = {name: each.by_seed[target] for name, each in outcomes.items() if target in each.by_seed}
+        # The family of a table of methods with this baseline (`ResultTable.comparisons`).
+        for (name, base), difference in compare_rows(scored, baseline=reference).items():
+            if base == reference and difference.seeds >= least:
+                outcomes[name].differences[target] = difference
+        for name, difference in _from_bases(outcomes, bases, target).items():
+            if difference.seeds >= least:
+                outcomes[name].from_base[target] = difference
     return Result(setting, reference, tuple(outcomes.values()), done, planned)
 
 
-def _differences(
-    outcomes: Mapping[str, Outcome], bases: Mapping[str, str], target: str, least: int
+def _from_bases(
+    outcomes: Mapping[str, Outcome], bases: Mapping[str, str], target: str
 ) -> dict[str, Comparison]:
-    """On the target, of each method from the one that `bases` names; p corrected for their number.
-
-    Left out are pairs with fewer than `least` seeds in common.
-    """
-    differences = compare_paired(
+    """On the target, of each method from the one that `bases` names; p corrected for their number."""
+    return compare_paired(
         {
             name: (outcomes[name].by_seed.get(target, {}), outcomes[base].by_seed.get(target, {}))
             for name, base in bases.items()
         }
     )
-    return {name: difference for name, difference in differences.items() if difference.seeds >= least}
 
 
 def _outcome(

@@ -347,13 +347,20 @@ def dev_mean(
 ) -> float | None:
     """The mean dev score over seeds and targets in the search; None where one of them is missing."""
     seeds = tuple(seeds)
+    return choice.dev_mean(_on_dev(candidate, seeds, targets, dev), targets, seeds)
+
+
+def _on_dev(
+    candidate: Candidate, seeds: Iterable[int], targets: Collection[str], dev: DevScores
+) -> dict[str, dict[int, float]]:
+    """The dev scores in the search, by target and seed."""
     scores: dict[str, dict[int, float]] = {target: {} for target in targets}
     for seed in seeds:
         for run in candidate.search[seed]:
             for task, score in dev.by_run.get(run, {}).items():
                 if task in scores:
                     scores[task][seed] = score
-    return choice.dev_mean(scores, targets, seeds)
+    return scores
 
 
 def chosen_candidate(
@@ -369,12 +376,14 @@ def chosen_candidate(
     if _unknown(setting_runs.search_of(method, *candidates), dev, failed):
         return None
     seeds, targets = setting_runs.study.search_seeds_of(setting_runs.setting), setting_runs.setting.targets
-    scored = [
-        (mean, candidate)
-        for candidate in candidates
-        if (mean := dev_mean(candidate, seeds, targets, dev)) is not None
-    ]
-    return max(scored, key=lambda pair: pair[0])[1] if scored else None
+    place = choice.chosen_on_dev(
+        {
+            place: _on_dev(candidate, seeds, targets, dev)
+            for place, candidate in enumerate(candidates)
+            if dev_mean(candidate, seeds, targets, dev) is not None
+        }
+    )
+    return None if place is None else candidates[place]
 
 
 @dataclass(frozen=True)

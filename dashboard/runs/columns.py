@@ -20,11 +20,11 @@ from dashboard.text import escape
 from dashboard.theme import STATES
 
 _MEANS = (
-    "Mean ± SD over seeds in percent, with the number of seeds in brackets. "
-    "Bold: higher than each other line on the same text and share of the data, as Compare tests it "
-    f"(up to {MOST_TESTED} lines)."
+    "Mean ± SD over seeds, times 100, with the number of seeds in brackets. "
+    "Bold: higher than each other method on the same text and share of the data, as Compare tests it "
+    f"(up to {MOST_TESTED} lines). Of lines that differ in numbers such as λ, the one dev chooses counts."
 )
-_IN_RUN = "In percent; on dev, a run in progress has the score of its last epoch"
+_IN_RUN = "Times 100; on dev, a run in progress has the score of its last epoch"
 _WIDEST_NAME, _WIDE_TABLE = (420, 240), 5
 """The widest name in pixels, in a table of few and of many columns of scores."""
 
@@ -106,7 +106,7 @@ def _scores(table: Table, split: str, *, grouped: bool) -> dict[str, Column]:
 
 
 def _score_text(score: MeanSD | None, *, undefined: bool) -> str:
-    """Mean ± SD in percent, the number of seeds beside a spread. A dash where all are undefined."""
+    """Mean ± SD times 100, the number of seeds beside a spread. A dash where all are undefined."""
     if score is None:
         return "–" * undefined
     if score.sd is None:

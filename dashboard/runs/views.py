@@ -22,6 +22,8 @@ from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
 from core.metrics import DEV_SCORE
 from core.records import RunFacts
+from core.results.choice import DevScores
+from core.results.methods import by_candidates, chosen_candidates
 from core.results.naming import (
     SCORE_NAMES,
     UNREADABLE,
@@ -33,7 +35,16 @@ from core.results.naming import (
     shortest_names,
     value_text,
 )
-from core.results.samples import by_conditions, by_configuration, one_per_seed, readable, sampled, text_names
+from core.results.samples import (
+    UNKNOWN,
+    by_conditions,
+    by_configuration,
+    common_conditions,
+    one_per_seed,
+    readable,
+    sampled,
+    text_names,
+)
 from core.store import Conditions, Store
 from core.store.records import ACTIVE, Run, RunState, RunWithFacts
 from core.wording import all_of, capitalised, number, plural, which_runs
@@ -64,7 +75,7 @@ class Line:
     the scores in [0, 1] by split and task, of one run in progress those of its last epoch; `undefined` the
     undefined ones. `counted` runs make the means (`one_per_seed`; of scores those that succeeded), of which
     `seeds` are of one task. `scored_by` names the score of each task, `text` the text where the table has
-    several. `seconds` is a mean.
+    several. `seconds` is a mean. `conditions` are those of its runs.
     """
 
     run: int | None
@@ -78,6 +89,12 @@ class Line:
     scored_by: Mapping[str, str]
     text: str = ""
     problem: str = ""
+    conditions: Conditions = UNKNOWN
+
+    @property
+    def dev(self) -> DevScores:
+        """The dev scores by task and seed, by which a candidate is chosen."""
+        return {task: by_seed for (split, task), by_seed in self.by_seed.items() if split == "dev"}
 
     @property
     def run_ids(self) -> tuple[int, ...]:
@@ -153,13 +170,28 @@ class Table:
         return wanted if wanted in scored or not scored else min(scored)
 
     def best(self, split: str, task: str) -> set[int]:
-        """The places of the lines that are higher than each other one of their family, on any page."""
+        """The places of the lines that are higher than each other method of their family, on any page.
+
+        Of a method the line of the candidate that dev chose counts (`by_method`).
+        """
         families: dict[Any, dict[int, Mapping[int, float]]] = defaultdict(dict)
-        for index, line in enumerate((*self.lines, *self.beyond)):
-            if line.run is None and (split, task) in line.by_seed and line.family not in self.untested:
+        for index, line in self._methods(split):
+            if (split, task) in line.by_seed:
                 families[line.family, line.scored_by[task]][index] = line.by_seed[split, task]
         highest = (highest_row(compare_rows(family)) for family in families.values())
         return {index for index in highest if index is not None and index < len(self.lines)}
+
+    def _methods(self, split: str) -> list[tuple[int, Line]]:
+        """The lines that are compared on this split, with their places; those `beyond` are last."""
+        families: dict[Any, list[Line]] = defaultdict(list)
+        places: dict[int, int] = {}
+        for index, line in enumerate((*self.lines, *self.beyond)):
+            is_scored = any(scored == split for scored, _ in line.by_seed)
+            if line.run is None and is_scored and line.family not in self.untested:
+                families[line.family].append(line)
+                places[id(line)] = index
+        groups = [group for lines in families.values() for group in by_candidates(lines)]
+        return [(places[id(line)], line) for group in groups for line in chosen_candidates(group)]
 
 
 @dataclass(frozen=True)
@@ -212,7 +244,8 @@ def page_of(
     scores, names = _scores(store, read, with_latest=not grouped)
 
     def line(row: _Row, name: str = "") -> Line:
-        return _line(row, one_per_seed(row.runs, conditions), name, scores, names, is_run=not grouped)
+        counted = one_per_seed(row.runs, conditions)
+        return _line(row, counted, name, scores, names, conditions, is_run=not grouped)
 
     by_corpus: dict[str, list[_Row]] = defaultdict(list)
     for row in shown:
@@ -248,6 +281,7 @@ def page_of(
                     capitalised(which_runs(sorted(run.id for run in row))),
                     {},
                     {},
+                    conditions,
                     is_run=not grouped,
                 ),
                 problem=row[0].problem or conditions[row[0].id].problem or "",
@@ -360,6 +394,7 @@ def _line(
     name: str,
     scores: _Scores,
     score_names: Mapping[int, Mapping[str, str]],
+    conditions: Mapping[int, Conditions],
     *,
     is_run: bool,
 ) -> Line:
@@ -392,6 +427,7 @@ def _line(
         seconds=fmean(times) if times else None,
         scored_by=scored_by,
         text=of.text,
+        conditions=common_conditions([conditions[run.id] for run in counted if run.id in conditions]),
     )
 
 

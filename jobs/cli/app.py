@@ -148,6 +148,9 @@ app = typer.Typer(
 )
 
 JSON_OPTION = typer.Option("--json", help="Print one JSON document on standard output.")
+EVERY_ROW_OPTION = typer.Option(
+    "--every-row", help="A row a configuration, without a choice among candidates by dev."
+)
 RUN_ARGUMENT = typer.Argument(metavar="RUN", help="The number of a run.", parser=run_number)
 RUNS_ARGUMENT = typer.Argument(metavar="RUN...", help="The numbers of runs.", parser=run_number)
 

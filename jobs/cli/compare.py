@@ -14,7 +14,7 @@ from core.results.filter import parse_filter
 from core.results.stored import stored_results
 from core.results.where import WHERE_COLUMNS, Where, where
 from core.wording import plural
-from jobs.cli.app import JSON_OPTION, app, named_runs, one_of, opened_store, run_number
+from jobs.cli.app import EVERY_ROW_OPTION, JSON_OPTION, app, named_runs, one_of, opened_store, run_number
 from jobs.cli.decide import MATTERS_OPTION
 from jobs.cli.output import log, print_json, print_report, print_text, write_document
 from jobs.reports.render import csv_text, difference_sheet
@@ -48,10 +48,7 @@ def compare_verb(
         MATTERS_OPTION,
     ] = None,
     split: Annotated[str, typer.Option(help="dev or test.")] = "test",
-    every_row: Annotated[
-        bool,
-        typer.Option("--every-row", help="A row a configuration, without a choice among candidates by dev."),
-    ] = False,
+    every_row: Annotated[bool, EVERY_ROW_OPTION] = False,
     expect: Annotated[
         list[str] | None,
         typer.Option(

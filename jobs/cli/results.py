@@ -14,7 +14,16 @@ from core.results.stored import stored_results
 from core.results.table import ResultTable
 from core.store import Run, RunState, Store
 from core.wording import all_of, which_runs
-from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, named_runs, one_of, opened_store, run_number
+from jobs.cli.app import (
+    EVERY_ROW_OPTION,
+    JSON_OPTION,
+    RUNS_ARGUMENT,
+    app,
+    named_runs,
+    one_of,
+    opened_store,
+    run_number,
+)
 from jobs.cli.output import log, print_json, print_report, write_document
 from jobs.reports.render import (
     REPORT_COLUMNS,
@@ -59,11 +68,13 @@ def results(
             "--published", help="Also the dissertation's figures for runs trained and scored in the same way."
         ),
     ] = False,
+    every_row: Annotated[bool, EVERY_ROW_OPTION] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Print the scores of finished runs: mean ± standard deviation over seeds (n), in percent.
+    """Print the scores of finished runs: mean ± standard deviation over seeds (n), times 100.
 
-    A table per corpus and share of it. CSV and JSON have a row per configuration and task, scores in [0, 1].
+    A table per corpus and share of it, a row a method: dev chooses among configurations that differ in
+    numbers such as λ. CSV and JSON have a row per method and task, scores in [0, 1].
     With --by-label a table per run and task, by label or span type.
     """
     one_of("--split", ("dev", "test"))(split)
@@ -73,12 +84,13 @@ def results(
     with opened_store(ctx) as store:
         named = named_runs(store, run or ())
         counted = stored_results(store, run or None, with_facts=cost)
-        tables = counted.tables(split)
+        tables = counted.method_tables(split, every_row=every_row)
         alignments = _alignments(store, tables.values())
     if counted.note:
         log(counted.note)
     records = [record for table in tables.values() for record in score_records(table, cost=cost)]
-    reported = {run_id for table in tables.values() for row in table.rows for run_id in row.run_ids}
+    rows = [of for table in tables.values() for row in table.rows for of in row.tried]
+    reported = {run_id for row in rows for run_id in row.run_ids}
     others = [run for run in named if run.id not in reported and not run.problem]
     if others and not tables:
         raise MRNLabError(f"None of these runs has {split} scores: {_with_states(others)}.")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from core.config import FIELD_HELP, comparison_values, has_field
 from core.config.typed import seeds_typed
 from core.errors import MRNLabError
 from core.records import RunFacts
 from core.results.choice import dev_means
+from core.results.methods import by_method
 from core.results.naming import is_default, value_text
 from core.results.samples import (
     RESOLVED,
@@ -20,6 +22,7 @@ from core.results.samples import (
     one_per_seed,
     readable,
 )
+from core.results.signature import signature
 from core.results.stored import stored_results
 from core.results.table import ResultRow, ResultTable, undefined_notes
 from core.store import Conditions, Run, RunState, RunWithFacts, Store
@@ -27,6 +30,7 @@ from core.tasks.scores import scale_text
 from core.wording import all_of, duration, plural
 from jobs.queue.sweeps import launch_command
 from jobs.reports.parts import Code, Entry, Heading, Part, Sheet, cost_entries, score_entry
+from jobs.reports.render import row_label
 
 NOT_RECORDED = "not recorded"
 """The text for a fact that the run's version did not store."""
@@ -44,7 +48,7 @@ def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
     parts: list[Part] = [results.note] if results.note else []
     for group, runs in results.groups.items():
         by_id = {run.id: run for run in runs}
-        tables = {split: results.table(group, split) for split in ("dev", "test")}
+        tables = _by_method({split: results.table(group, split) for split in ("dev", "test")})
         rows = tables["test"].rows or tables["dev"].rows
         parts += [Heading(f"Data: {group.name}"), _data(runs, group)]
         if group.note:
@@ -57,13 +61,28 @@ def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
                 Heading(f"Hyperparameters: {row.name}"),
                 _fields(row, _tried(store, row)),
             ]
-            parts.append(_commands([by_id[run_id] for run_id in row.run_ids]))
+            parts.append(Code(tuple(_command(of, by_id) for of in row.tried)))
     counted = [run for runs in results.groups.values() for run in runs]
     return [*parts, Heading("Software"), _versions(sorted(counted, key=lambda run: -run.id))]
 
 
 def _facts(run: Run) -> RunFacts | None:
     return run.facts if isinstance(run, RunWithFacts) else None
+
+
+def _by_method(tables: Mapping[str, ResultTable]) -> dict[str, ResultTable]:
+    """The test table with a row a method, and the rows of dev of the same configurations.
+
+    Where there are no test scores, dev has a row a method.
+    """
+    test = by_method(tables["test"])
+    if not test.rows:
+        return {"dev": by_method(tables["dev"]), "test": test}
+    rows = {row.key: row for row in tables["dev"].rows}
+    on_dev = tuple(
+        replace(rows[row.key], name=row.name, label=row.label) for row in test.rows if row.key in rows
+    )
+    return {"dev": replace(tables["dev"], rows=on_dev), "test": test}
 
 
 def _data(runs: Sequence[Run], group: DataGroup) -> Sheet:
@@ -99,7 +118,8 @@ def _counted(number: int, noun: str) -> Entry:
 def _scores(tables: Mapping[str, ResultTable], group: DataGroup) -> Sheet:
     tasks = list(dict.fromkeys(task for table in tables.values() for task in table.tasks))
     scored_by = {task: name for table in tables.values() for task, name in table.scored_by.items()}
-    names = {row.key: row.name for table in tables.values() for row in table.rows}
+    names = {row.key: row_label(row, whole=True) for table in tables.values() for row in table.rows}
+    names |= {row.key: row_label(row, whole=True) for row in tables["test"].rows}
     cells = {
         (split, row.key, task): cell
         for split, table in tables.items()
@@ -121,12 +141,13 @@ def _scores(tables: Mapping[str, ResultTable], group: DataGroup) -> Sheet:
     ]
     measures = {task: name for table in tables.values() for task, name in table.score_names.items()}
     head = [f"{task} {split} ({measures.get(task, '')})" for task in tasks for split in ("dev", "test")]
-    return Sheet.of(
+    sheet = Sheet.of(
         ("Configuration", *head),
         rows,
         f"{group.name}, {scale_text(scored_by.values())}: mean ± standard deviation over seeds "
         "(their number).",
     )
+    return replace(sheet, signature=signature(tables["test"] if tables["test"].rows else tables["dev"]))
 
 
 def _costs(rows: Iterable[ResultRow], runs: Mapping[int, Run], group: DataGroup) -> Sheet:
@@ -226,11 +247,11 @@ def _fields(row: ResultRow, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
     )
 
 
-def _commands(runs: Sequence[Run]) -> Code:
-    config = runs[0].config
+def _command(row: ResultRow, by_id: Mapping[int, Run]) -> str:
+    """Returns the command that trains the runs of a row again."""
+    runs = [by_id[run_id] for run_id in row.run_ids]
     tasks = list(dict.fromkeys(task for run in runs for task in run.config.tasks))
-    seeds = sorted({run.config.seed for run in runs})
-    return Code((launch_command(config, tasks, seeds),))
+    return launch_command(runs[0].config, tasks, sorted({run.config.seed for run in runs}))
 
 
 def _versions(runs: Sequence[Run]) -> Sheet:

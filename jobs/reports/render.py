@@ -19,6 +19,7 @@ from core.evaluation.costs import COST_NOTE
 from core.plain_text import spreadsheet_cell, terminal_text
 from core.results.comparisons import Difference
 from core.results.naming import run_name
+from core.results.signature import signature
 from core.results.table import ResultRow, ResultTable
 from core.store import RunWithFacts, StoredScore
 from core.studies.published import CITATION, Published, matching
@@ -90,7 +91,7 @@ def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Shee
             costs = cost_entries(row.cost) if cost else ()
             lines.append((row_label(row), (*scores, *costs)))
         blocks.append(Block(title if len(table.blocks) > 1 else "", tuple(lines)))
-    return Sheet(tuple(head), tuple(blocks), caption, best(table), hides_n=alike)
+    return Sheet(tuple(head), tuple(blocks), caption, best(table), signature(table), hides_n=alike)
 
 
 def difference_sheet(
@@ -101,16 +102,21 @@ def difference_sheet(
     *,
     on_page: bool = False,
 ) -> Sheet:
-    """Returns a line per row and task; on a page with remarks on verdicts and short names of tasks."""
+    """Returns a line per row and task; on a page with remarks on verdicts and short names of tasks.
+
+    What would decide a difference has a column but on the page, which says it beside the button.
+    """
     tasks = without_shared(table.tasks) if on_page else {}
+    needed = [None if on_page else delta.seeds_needed for delta in differences]
     lines = []
-    for delta in differences:
+    for delta, seeds in zip(differences, needed, strict=True):
         remark = f" ({delta.remark})" if on_page and delta.remark else ""
         cells = (
             tasks.get(delta.task, delta.task),
             difference_entry(delta, bold=True),
-            delta.verdict + remark,
+            delta.verdict_text + remark,
             Entry(delta.seeds, form="d"),
+            *([seeds.sentence if seeds else None] if any(needed) else []),
             *map(p_entry, (delta.p, delta.p_sentences)),
         )
         lines.append((delta.row.name if on_page else row_label(delta.row, whole=True), *cells))
@@ -119,6 +125,7 @@ def difference_sheet(
     sheet = Sheet.of(
         (
             *("Configuration", "Task", "Difference, 95% interval", "Verdict", "Seeds"),
+            *(["To decide it"] if any(needed) else []),
             *("p seeds", "p sentences"),
         ),
         lines,
@@ -127,7 +134,7 @@ def difference_sheet(
         f"the first corrected for all {compared} on a task, the second for all differences shown (Holm).",
     )
     bold = "higher than the baseline by the corrected p over seeds."
-    return replace(sheet, bold=bold)
+    return replace(sheet, bold=bold, signature=signature(table))
 
 
 def with_published(sheet: Sheet, table: ResultTable) -> Sheet:

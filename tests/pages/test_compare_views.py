@@ -21,6 +21,7 @@ from core.results.naming import confounds
 from core.results.pairs import default_pair, missing_seeds
 from core.results.records import difference_records, score_records
 from core.results.samples import group_by_data
+from core.results.signature import signature
 from core.results.table import ResultTable, tabulate
 from core.store import Conditions
 from core.tasks import KINDS
@@ -122,9 +123,10 @@ class TestTable:
         ]
 
     def test_the_number_of_seeds_stands_where_it_differs(self) -> None:
-        sheet = score_sheet(of(mtl=MTL, mrn=[0.83, 0.841, 0.849]), "demo")
+        table = of(mtl=MTL, mrn=[0.83, 0.841, 0.849])
+        sheet = score_sheet(table, "demo")
         assert "over 3 seeds" in sheet.caption
-        assert sheet.captioned("*").endswith(f" *: {BEST}")
+        assert sheet.captioned("*").endswith(f" *: {BEST} {signature(table)}")
         assert "| MTL | 81.00 ± 1.00 |" in markdown(sheet)
         uneven = markdown(score_sheet(of(mtl=[0.80, 0.81], mrn=[0.83]), "demo"))
         assert "| MTL | 80.50 ± 0.71 (2) |" in uneven
@@ -262,7 +264,7 @@ class TestDifferences:
         assert [record["p_sentences_holm"] for record in records] == [None, 0.01]
         assert [record["sentences"] for record in records] == [None, 100]
         text = latex(difference_sheet(tested, table, base.key, "demo"))
-        assert r"MRN 0.003 & ner & +3.00 & undecided & 2 & -- & 0.010" in text
+        assert r"MRN 0.003 & ner & +3.00 & undecided & 2 & -- & -- & 0.010" in text
 
     def test_only_the_same_sentences_can_be_exchanged(self) -> None:
         gold = [["B-PER", "O"], ["O"]]

@@ -296,11 +296,18 @@ class TestDifferences:
 
 
 def scored(
-    seed: int, score: float, *, paradigm: str = "mrn", lambda_: float | None = None, **facts: Any
+    seed: int,
+    score: float,
+    *,
+    paradigm: str = "mrn",
+    lambda_: float | None = None,
+    prior: str | None = None,
+    **facts: Any,
 ) -> None:
     """A run that succeeded with these dev and test scores."""
     results = [split_result(split, score) for split in ("dev", "test")]
-    run = config(seed=seed, paradigm=paradigm, **({} if lambda_ is None else {"lambda_": lambda_}))
+    fields = {name: value for name, value in (("lambda_", lambda_), ("prior", prior)) if value is not None}
+    run = config(seed=seed, paradigm=paradigm, **fields)
     finished_run(Store.open(), run, run_facts(**facts), *results)
 
 
@@ -358,17 +365,31 @@ class TestSeeds:
 
     def test_what_is_bold_is_higher_than_lines_on_other_pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(views, "PAGE", 2)
-        for place, value in enumerate((0.9, 0.7, 0.71, 0.8)):
+        methods: list[dict[str, Any]] = [{"prior": name} for name in ("paper", "map", "relational")]
+        for value, fields in zip((0.9, 0.7, 0.71, 0.8), [*methods, {"paradigm": "mtl"}], strict=True):
             for seed in range(3):
-                scored(seed, value * (1 + seed / 500), lambda_=(place + 1) / 10)
+                scored(seed, value * (1 + seed / 500), **fields)
         best = []
         for number in (1, 2):
             (table,) = page(Store.open(), number=number).tables
-            best.append([table.lines[place].config.lambda_ for place in table.best("test", "pos")])
-        assert best == [[], [0.1]]
+            best.append([table.lines[place].config.prior for place in table.best("test", "pos")])
+        assert best == [[], ["paper"]]
         monkeypatch.setattr(views, "MOST_TESTED", 3)
         (table,) = page(Store.open(), number=2).tables
         assert not table.best("test", "pos")  # too many to test on every look
+
+    def test_of_a_method_the_candidate_that_dev_chose_is_bold(self) -> None:
+        """Three λ are not compared with each other, which would leave each undecided beside the next best."""
+        for value, fields in (
+            (0.5, {"paradigm": "mtl"}),
+            (0.7, {"lambda_": 0.1}),
+            (0.701, {"lambda_": 0.2}),
+            (0.6, {"lambda_": 0.3}),
+        ):
+            for seed in range(3):
+                scored(seed, value * (1 + seed / 500), **fields)
+        (table,) = page(Store.open()).tables
+        assert [table.lines[place].config.lambda_ for place in table.best("test", "pos")] == [0.2]
 
     def test_a_failed_run_counts_in_no_mean(self) -> None:
         """Its scores were stored before it failed. Its own line has them."""

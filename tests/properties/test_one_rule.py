@@ -6,34 +6,38 @@ import contextlib
 import itertools
 import re
 from collections.abc import Mapping
+from random import Random
 from typing import Any, cast
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.evaluation import Comparison, compare
-from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, verdict_text
 from core.evaluation.statistics import summary
 from core.library import Laboratory
 from core.records import SplitResult
+from core.results.compared import compared
 from core.results.comparisons import answers, differences, headline
 from core.results.figures import forest, forest_chart
 from core.results.filter import parse_filter
 from core.results.records import difference_records, score_records
 from core.results.samples import group_by_data
-from core.results.table import ResultTable, tabulate
+from core.results.stored import stored_results
+from core.results.table import MEAN_OF_TASKS, ResultTable, tabulate
 from core.store import RunState, Store
 from core.studies import Method
-from core.studies.analysis import FinalScores, analyse
-from core.studies.study import DevScores, with_runs
+from core.studies.analysis import MEAN, FinalScores, analyse
+from core.studies.study import DevScores, planned_runs, with_runs
 from core.transfer.gains import measured_gains
 from dashboard.compare.views import sharing, sharing_forest
 from dashboard.runs.views import page_of
 from dashboard.transfer.views import gains_table
 from jobs.reports.render import csv_text, difference_sheet, score_sheet
 from tests.making import OWNER, finished, run_facts, task_score
-from tests.studying import METHODS, study
+from tests.studying import METHODS, score_of, study
 
 TASKS = ("pos", "ner")
 PARADIGMS = ("stl", "mtl", "mrn")
@@ -151,6 +155,41 @@ def test_surfaces_agree_where_texts_seeds_and_failures_differ() -> None:
             assert found == {paradigm}, text
 
 
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([0.001, 0.01, 0.03]))
+def test_studies_and_compare_answer_one_question_alike(number: int, noise: float) -> None:
+    """Three λ, of which dev chooses: the same candidate, differences, p-values and verdicts in both."""
+    layout, random = with_runs(plan := study(), plan.settings[0]), Random(number)
+
+    def score(run: RunConfig, split: str) -> float:
+        return score_of(run, split) + random.gauss(0, noise)
+
+    scores = {
+        split: {run: dict.fromkeys(run.tasks, score(run, split)) for run in layout.runs()}
+        for split in ("dev", "test")
+    }
+    result = analyse(layout, DevScores(scores["dev"]), FinalScores(scores["test"]))
+    with contextlib.closing(Store.open("sqlite://")) as store:
+        for each in planned_runs(layout, DevScores(scores["dev"]), frozenset()):
+            run = each.config
+            of_splits = (
+                SplitResult(split, 1, tuple(task_score(*of) for of in scores[split][run].items()), {}, {})
+                for split in ("dev", "test")
+            )
+            finished(store, run, *of_splits)
+        (answer,) = compared(stored_results(store), baseline="mtl")
+    differences_shown = {(str(delta.row.config.paradigm), delta.task): delta for delta in answer.differences}
+    for outcome in result.outcomes:
+        for target, wanted in outcome.differences.items():
+            delta = differences_shown[outcome.method.name, MEAN_OF_TASKS if target == MEAN else target]
+            assert (delta.verdict, delta.seeds) == (wanted.verdict, wanted.seeds)
+            assert delta.mean == pytest.approx(wanted.mean)
+            assert delta.p == pytest.approx(wanted.p)
+            if outcome.method.name == "mrn":
+                assert outcome.candidate is not None
+                assert delta.row.config.lambda_ == outcome.candidate["lambda"]
+
+
 def claimed_as(store: Store, run: RunConfig, text: str) -> int:
     """A run that is trained, on that text."""
     (run_id,) = store.add_runs([run])
@@ -206,7 +245,8 @@ def check_compare(table: ResultTable, verdicts: Mapping[tuple[str, str, str], st
         lines = [cells for _, cells in block.rows]
         assert [delta.verdict for delta in shown] == expected
         assert [mark.verdict for mark in view.marks] == expected
-        assert [cells[2] and cells[2].text for cells in lines] == expected
+        words = [verdict_text(verdict, table.matters) for verdict in expected]
+        assert [cells[2] and cells[2].text for cells in lines] == words
         assert [cells[1] and cells[1].bold for cells in lines] == [each == HIGHER for each in expected]
         assert [record["verdict"] for record in difference_records(shown, table)] == expected
         for delta, mark in zip(shown, view.marks, strict=True):
@@ -250,7 +290,7 @@ def check_library(lab: Laboratory, verdicts: Mapping[tuple[str, str, str], str])
 def check_study(
     by_run: Mapping[RunConfig, Mapping[str, float]], verdicts: Mapping[tuple[str, str, str], str]
 ) -> None:
-    """A study asks about some of the pairs: what is decided among all of them is decided there."""
+    """A study compares with its reference alone: what is decided among all pairs is decided there."""
     result = analyse(LAYOUT, DevScores(by_run), FinalScores(by_run))
     for outcome in result.outcomes:
         for task, difference in outcome.differences.items():

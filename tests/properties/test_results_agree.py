@@ -1,7 +1,8 @@
 """One room of results: library, pages, verb and JSON agree on generated stores, and with a rule written here.
 
 The stores have sweeps in one to three fields on several corpora, shares and texts; seeds are missing or
-repeated, runs have failed after their scores, are imported, or have undefined scores.
+repeated, runs have failed after their scores, are imported, or have undefined scores. What dev chooses among
+candidates, and the differences and verdicts between methods, are the same everywhere too.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typer.testing import CliRunner
 
 from core.config import RunConfig
 from core.errors import MRNLabError
-from core.evaluation.comparison import Comparison, compare_rows
+from core.evaluation.comparison import HIGHER, Comparison, compare_rows
 from core.evaluation.statistics import summary
 from core.library import Laboratory
 from core.records import SplitResult
@@ -31,7 +32,7 @@ from core.results.filter import parse_filter
 from core.results.records import difference_records
 from core.results.series import number_series, scores_against
 from core.results.stored import stored_results
-from core.store import RunState, Store
+from core.store import Run, RunState, Store
 from dashboard.runs.views import page_of
 from jobs.cli import app
 from tests.making import OWNER, run_facts, task_score
@@ -46,6 +47,7 @@ class Made(NamedTuple):
     seed: int
     text: str | None
     scores: Mapping[str, float]
+    dev: Mapping[str, float]
     state: str
     """succeeded, failed, or imported: succeeded in another laboratory."""
 
@@ -79,7 +81,8 @@ def made_runs(draw: st.DrawFn) -> list[Made]:
             for task in tasks
         }
         state = draw(st.sampled_from(["succeeded"] * 6 + ["failed", "imported"]))
-        made = Made(fields, draw(st.integers(1, 4)), draw(st.sampled_from(texts)), scores, state)
+        dev = {task: draw(values) for task in tasks}
+        made = Made(fields, draw(st.integers(1, 4)), draw(st.sampled_from(texts)), scores, dev, state)
         runs.append(made)
     return runs
 
@@ -93,8 +96,8 @@ def store_runs(store: Store, made: Sequence[Made]) -> dict[int, Made]:
             (run_id,) = place.add_runs([run.config])
             assert place.claim(OWNER, run_id=run_id) is not None
             place.set_facts(run_id, run_facts(text_hash=run.text or ""))
-            scores = tuple(task_score(task, score) for task, score in run.scores.items())
-            for split in ("dev", "test"):
+            for split, of_split in (("dev", run.dev), ("test", run.scores)):
+                scores = tuple(task_score(task, score) for task, score in of_split.items())
                 place.add_result(run_id, SplitResult(split, 1, scores, {}, {}))
             place.finish(run_id, RunState.FAILED if run.state == "failed" else RunState.SUCCEEDED)
             if run.state == "imported":
@@ -107,7 +110,9 @@ Row = tuple[str, float, str | None, tuple[tuple[str, Any], ...]]
 """The corpus, the share, the text, and the fields of a configuration."""
 
 
-def expected_cells(by_id: Mapping[int, Made]) -> dict[Row, dict[str, dict[int, tuple[int, float]]]]:
+def expected_cells(
+    by_id: Mapping[int, Made], split: str = "test"
+) -> dict[Row, dict[str, dict[int, tuple[int, float]]]]:
     """By row, task and seed the run that counts and its score: the rule as a reader would write it."""
     counted = {run_id: run for run_id, run in sorted(by_id.items()) if run.state != "failed"}
     texts: dict[str, set[str]] = defaultdict(set)
@@ -119,7 +124,7 @@ def expected_cells(by_id: Mapping[int, Made]) -> dict[Row, dict[str, dict[int, t
         text = run.text if len(texts[config.corpus]) > 1 else ""
         fields = tuple(sorted(item for item in run.fields if item[0] not in ("corpus", "fraction", "tasks")))
         row = cells.setdefault((config.corpus, config.fraction, text, fields), {})
-        for task, score in run.scores.items():
+        for task, score in (run.scores if split == "test" else run.dev).items():
             row.setdefault(task, {})[config.seed] = run_id, score
     return cells
 
@@ -146,14 +151,14 @@ def test_library_pages_verb_and_json_agree(made: list[Made]) -> None:
             }
             check_records(lab, url, cells, row_of)
             check_runs(lab.store, cells, row_of)
+            check_methods(lab, url, cells, expected_cells(by_id, "dev"), row_of)
             check_differences(lab, cells, row_of)
             check_series(lab.store)
 
 
 def check_records(lab: Laboratory, url: str, cells: Mapping[Row, Any], row_of: Mapping[int, Row]) -> None:
-    frame = lab.results()
-    result = CliRunner().invoke(app, ["--db", url, "results", "--json"], catch_exceptions=False)
-    printed = json.loads(result.stdout)
+    frame = lab.results(every_row=True)
+    printed = json.loads(answer(url, "results", "--every-row", "--json"))
     assert len(printed) == len(frame) == sum(len(by_task) for by_task in cells.values())
     for record, (_, line) in zip(printed, frame.iterrows(), strict=True):
         run_ids = list(map(int, record["runs"].split()))
@@ -167,6 +172,111 @@ def check_records(lab: Laboratory, url: str, cells: Mapping[Row, Any], row_of: M
             assert line["mean"] == pytest.approx(record["mean"])
         else:
             assert record["mean"] is None
+
+
+def answer(url: str, *arguments: str) -> str:
+    """What a verb prints."""
+    return CliRunner().invoke(app, ["--db", url, *arguments], catch_exceptions=False).stdout
+
+
+def chosen_rows(rows: Sequence[Row], on_dev: Mapping[Row, Any]) -> list[tuple[Row, int]]:
+    """The rows to compare, with the number of candidates: the rule as a reader would write it.
+
+    λ and epochs are searched, the share of the data and the text are not.
+    """
+    methods: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        methods[dict(row[3])["paradigm"]].append(row)
+    chosen = []
+    for candidates in methods.values():
+        of_task = [[on_dev[row].get(task, {}).keys() for row in candidates] for task in TASKS]
+        common = set.intersection(*(set(seeds) for of in of_task for seeds in of))
+        if len(candidates) == 1 or not common:
+            chosen += [(row, 1) for row in candidates]
+            continue
+        means = [
+            sum(on_dev[row][task][seed][1] for task in TASKS for seed in sorted(common)) for row in candidates
+        ]
+        best = [row for row, mean in zip(candidates, means, strict=True) if mean > max(means) - 1e-9]
+        assume(len(best) == 1)  # of equals the first is taken, and the order is that of the table
+        chosen.append((best[0], len(candidates)))
+    return chosen
+
+
+def check_methods(
+    lab: Laboratory,
+    url: str,
+    cells: Mapping[Row, Any],
+    on_dev: Mapping[Row, Any],
+    row_of: Mapping[int, Row],
+) -> None:
+    """Choice, differences and verdicts in the library, `compare`, `results`, the appendix, and on Runs."""
+    results = stored_results(lab.store)
+    compared = lab.compare()
+    printed = json.loads(answer(url, "compare", "--json"))["comparisons"] if len(compared) else []
+    differences_printed = [delta for each in printed for delta in each["differences"]]
+    in_library = compared.astype(object).where(compared.notna(), None).to_dict(orient="records")
+    assert differences_printed == in_library
+    records = json.loads(answer(url, "results", "--json"))
+    runs = lab.store.runs()
+    tables = page_of(lab.store, runs, grouped=True, sort="new", page=1, tasks=TASKS).tables
+    bold_on_runs = {
+        (row, task)
+        for table in tables
+        for task in TASKS
+        for place in table.best("test", task)
+        for row in {row_of[run_id] for run_id in table.lines[place].run_ids if run_id in row_of}
+    }
+    bold, shown = set(), 0
+    for group, of_group in results.groups.items():
+        every = dict.fromkeys(row_of[run.id] for run in of_group if run.id in row_of)
+        with_score = [row for row in every if cells[row]]
+        wanted = dict(chosen_rows(with_score, on_dev))
+        of_data = [record for record in records if row_of[int(record["runs"].split()[0])] in every]
+        rows = {row_of[int(record["runs"].split()[0])]: record for record in of_data}
+        assert {row: record["candidates"] for row, record in rows.items()} == wanted
+        assert all((record["chosen"] != "") == (record["candidates"] > 1) for record in of_data)
+        names = {record["configuration"]: row for row, record in rows.items()}
+        verdicts = {
+            task: compare_rows(
+                {row: scores for row in wanted if (scores := defined(cells[row].get(task, {})))}
+            )
+            for task in TASKS
+        }
+        for task, by_pair in verdicts.items():
+            bold |= {(row, task) for row in wanted if is_highest(row, by_pair)}
+        in_table = {
+            (row, r["task"]) for r in of_data for row in [row_of[int(r["runs"].split()[0])]] if r["best"]
+        }
+        assert in_table == {each for each in bold if each[0] in wanted}
+        for delta in differences_printed:
+            if delta["data"] == group.name and delta["task"] in TASKS:
+                expected = verdicts[delta["task"]][names[delta["configuration"]], names[delta["baseline"]]]
+                assert (delta["verdict"], delta["seeds"]) == (expected.verdict, expected.seeds)
+                assert delta["difference"] == pytest.approx(expected.mean)
+                shown += 1
+    assert shown == sum(delta["task"] in TASKS for delta in differences_printed)
+    assert bold_on_runs == bold
+    check_appendix(url, runs, results.tables("test"), records)
+
+
+def is_highest(row: Row, compared: Mapping[tuple[Row, Row], Comparison]) -> bool:
+    verdicts = [comparison.verdict for (a, _), comparison in compared.items() if a == row]
+    return bool(verdicts) and set(verdicts) == {HIGHER}
+
+
+def check_appendix(url: str, runs: Sequence[Run], tables: Mapping[Any, Any], records: Any) -> None:
+    """The appendix has rows, means and signatures of `results`, and a command for each candidate."""
+    if not tables:
+        return
+    ids = [str(run.id) for run in runs if run.state is RunState.SUCCEEDED]
+    text = answer(url, "appendix", *ids, "--format", "markdown").replace("\\", "")
+    for record in records:
+        assert f"## Hyperparameters: {record['configuration']}\n" in text
+        assert record["signature"] in text
+        if record["mean"] is not None:
+            assert f"{100 * record['mean']:.2f}" in text
+    assert text.count("mrnlab launch ") == sum(len(table.rows) for table in tables.values())
 
 
 def check_runs(store: Store, cells: Mapping[Row, Any], row_of: Mapping[int, Row]) -> None:
