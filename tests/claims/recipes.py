@@ -5,6 +5,7 @@ ner-mixed:ner/relational               on one target
 regimes!alike-50-full/mtl              of another record
 alike-50-frozen/relational - mtl       a difference; p corrected as in the study's tables
 mixed-50-full/mtl - mixed-50-frozen/mtl    between two settings, by itself
+table3-5/mrn - mtl within 0.5          a difference; equivalent within so many points
 alike-50-top-1/relational - fixed in alike-*   p corrected over these settings
 gain scarce chunk@conll2000 upos@ud-lines  of a main task beside an auxiliary one
 - gain scarce ner mwe                  a loss, as a positive number
@@ -34,7 +35,15 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
-from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, Comparison, compare_paired
+from core.evaluation.comparison import (
+    EQUIVALENT,
+    HIGHER,
+    LOWER,
+    UNDECIDED,
+    Comparison,
+    compare_paired,
+    compare_rows,
+)
 from core.evaluation.statistics import MeanSD, summary
 from core.studies.analysis import MEAN, Outcome, Result
 from core.studies.study import Setting, Study, with_runs
@@ -189,8 +198,11 @@ class Figures:
         """The differences that a recipe names. Raises ValueError where there is none."""
         if recipe.startswith("gain "):
             return self._gains(*recipe.split()[1:])
+        recipe, _, within = recipe.partition(" within ")
         pair, _, family = recipe.partition(" in ")
         first, _, second = pair.partition(" - ")
+        if within:
+            return [self._within(*cells, float(within) / 100) for cells in self._pairs(first, second)]
         if family:
             cells = self._pairs(f"{family}/{self._parsed(first)['method']}", second)
             compared = compare_paired({(a, b): (self._scores(a), self._scores(b)) for a, b in cells})
@@ -212,6 +224,12 @@ class Figures:
                 if difference is not None:
                     return difference if sign > 0 else difference.reversed()
         return compare_paired({"": (self._scores(first), self._scores(second))})[""]
+
+    def _within(self, first: Cell, second: Cell, matters: float) -> Comparison:
+        """The difference from the reference, corrected as in the study's tables."""
+        result = self.result(first)
+        scores = {each.method.name: each.by_seed[first.target] for each in result.outcomes}
+        return compare_rows(scores, matters, result.reference)[first.method, second.method]
 
     def _tabled(self, first: Cell, second: Cell) -> Comparison | None:
         result, outcome = self.result(first), self._outcome(first)
