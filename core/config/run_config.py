@@ -300,11 +300,11 @@ class RunConfig(_Fields):
 
     def __hash__(self) -> int:
         # Studies look thousands of runs up again and again. A copy has no slot filled, so it hashes anew.
-        known: int | None = getattr(self, "_hash", None)
-        if known is None:
-            known = hash(tuple(self.__dict__.values()))
-            object.__setattr__(self, "_hash", known)
-        return known
+        hashed: int | None = getattr(self, "_hash", None)
+        if hashed is None:
+            hashed = hash(tuple(self.__dict__.values()))
+            object.__setattr__(self, "_hash", hashed)
+        return hashed
 
     @property
     def top_layer_count(self) -> int:

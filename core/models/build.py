@@ -185,13 +185,13 @@ def _shared_layers(
 
 
 def _text_reading(
-    config: RunConfig, known: Sequence[TextWindows], *, has_first: bool
+    config: RunConfig, texts_of_splits: Sequence[TextWindows], *, has_first: bool
 ) -> tuple[PooledBy, tuple[str, ...]]:
     """The vector that represents a whole text, and notes on it.
 
     `has_first`: whether windows begin with a subword of the frame whose state knows the whole text.
     """
-    if not known:
+    if not texts_of_splits:
         return "cls", ()
     by: PooledBy
     if reads_words(config.encoder):
@@ -204,7 +204,7 @@ def _text_reading(
             by, reason = "mean", "for the encoder has no first subword that reads all of it"
     vector = {"cls": "the state of its first subword", "mean": "the mean over its subwords"}[by]
     notes = [f"A text is represented by {vector}, {reason}."]
-    if shortened := sum(int(texts.shortened.sum()) for texts in known):
+    if shortened := sum(int(texts.shortened.sum()) for texts in texts_of_splits):
         notes.append(
             f"{plural(shortened, 'text')} longer than {config.max_length} subwords lost the end; set "
             "max_length higher to read more."

@@ -61,6 +61,10 @@ def hardware_name(device: torch.device) -> str:
     """The model of the GPU, or of the machine's processor with its number of cores."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    known = Path("/proc/cpuinfo")
-    names = re.findall(r"^model name\s*: (.+)$", known.read_text(), re.MULTILINE) if known.is_file() else []
+    processors = Path("/proc/cpuinfo")
+    names = (
+        re.findall(r"^model name\s*: (.+)$", processors.read_text(), re.MULTILINE)
+        if processors.is_file()
+        else []
+    )
     return f"{names[0] if names else platform.processor() or platform.machine()}, {os.cpu_count()} cores"

@@ -329,14 +329,14 @@ def check_available(encoder: str) -> None:
         return
     from huggingface_hub import constants, get_token, hf_hub_url
 
-    known = name in ENCODERS
+    is_named = name in ENCODERS
     where = f"The encoder '{name}' is " + (
         "not on this machine"
-        if known
+        if is_named
         else f"neither one of {', '.join((*ENCODERS, *WORD_ENCODERS))} nor a local folder"
     )
     instead = "Use minilm, which comes with the installation, or name a folder that holds the encoder" + (
-        f", or put it under MRNLAB_MODELS as {name}." if known else "."
+        f", or put it under MRNLAB_MODELS as {name}." if is_named else "."
     )
     try:
         if _file(source, "config.json") is not None:

@@ -42,8 +42,8 @@ def word_encoder(
     inventory = inventory_of(vectors, training_forms, forms)
     inputs = _inputs(config, tokenizer, inventory, vectors.dimension, context_size)
     inputs.start_from(vectors)
-    known = dict.fromkeys(vectors.words, 0)
-    missing = {form for form in training_forms if lookup(form, known) is None}
+    places = dict.fromkeys(vectors.words, 0)
+    missing = {form for form in training_forms if lookup(form, places) is None}
     words = sum(word in missing for word in training_words)
     note = (
         f"{Path(str(config.vectors)).name} has vectors of "

@@ -69,9 +69,9 @@ def vectors_path(name: str) -> Path:
             )
         return files[0]
     if not os.path.isfile(path):
-        known = ", ".join(_PACKAGED)
+        names = ", ".join(_PACKAGED)
         raise ConfigError(
-            "vectors", f"{FIELD}: '{shortened(name, 200)}' is neither {known} nor a file or folder."
+            "vectors", f"{FIELD}: '{shortened(name, 200)}' is neither {names} nor a file or folder."
         )
     return path
 
@@ -103,17 +103,17 @@ def read_vectors(name: str, is_needed: Callable[[str], bool]) -> WordVectors:
     """
     path = vectors_path(name)
     if name in _PACKAGED:
-        known, table = _packaged(path)
-        rows = [row for row, word in enumerate(known) if is_needed(word)]
-        return WordVectors(tuple(known[row] for row in rows), table[rows])
-    found: dict[str, NDArray[np.float32]] = {}
+        words, table = _packaged(path)
+        rows = [row for row, word in enumerate(words) if is_needed(word)]
+        return WordVectors(tuple(words[row] for row in rows), table[rows])
+    values_of: dict[str, NDArray[np.float32]] = {}
     dimension = 0
     for number, word, numbers in _entries(path):
         dimension = dimension or numbers.count(b" ") + 1
-        if word not in found and is_needed(word):
-            found[word] = _values(numbers, dimension, path, number)
-    vectors = np.stack(list(found.values())) if found else np.zeros((0, dimension), dtype=np.float32)
-    return WordVectors(tuple(found), vectors)
+        if word not in values_of and is_needed(word):
+            values_of[word] = _values(numbers, dimension, path, number)
+    vectors = np.stack(list(values_of.values())) if values_of else np.zeros((0, dimension), dtype=np.float32)
+    return WordVectors(tuple(values_of), vectors)
 
 
 @lru_cache(maxsize=1)
@@ -154,10 +154,10 @@ def _entries(path: Path) -> Iterator[tuple[int, str, bytes]]:
         raise _problem(path, 1, f"says that there are {announced:,} vectors, but the file has {words:,}")
 
 
-def lookup(form: str, known: Mapping[str, int]) -> int | None:
-    """The number that `known` has for the form as it is written, or else in lower case."""
-    number = known.get(form)
-    return known.get(form.lower()) if number is None else number
+def lookup(form: str, places: Mapping[str, int]) -> int | None:
+    """The number that `places` has for the form as it is written, or else in lower case."""
+    number = places.get(form)
+    return places.get(form.lower()) if number is None else number
 
 
 @lru_cache(maxsize=8)

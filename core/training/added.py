@@ -103,8 +103,8 @@ class _Words:
 def _words(train: SplitData, features: FeatureTables, labels: int, heads: Sequence[Tensor]) -> _Words:
     table, numbers = features.table(*train.subwords, for_training=True), torch.from_numpy(train.labels[:, 0])
     places = torch.from_numpy(train.text.first_places)
-    known = torch.nonzero(numbers >= 0)[:_MOST_WORDS, 0]
-    states, gold = table[places[known].to(table.device)].cpu().double(), numbers[known]
+    labelled = torch.nonzero(numbers >= 0)[:_MOST_WORDS, 0]
+    states, gold = table[places[labelled].to(table.device)].cpu().double(), numbers[labelled]
     logits = [states @ head[:, :-1].double().T + head[:, -1].double() for head in heads]
     together = [torch.zeros(labels, each.shape[1], dtype=torch.float64) for each in logits]
     for block, each in zip(together, logits, strict=True):

@@ -113,9 +113,9 @@ class TrainedRows(nn.Module):
         if self.training:
             return nn.functional.embedding(places, self.rows, padding_idx=self._padding_place)
         trained = len(self.rows)
-        known = nn.functional.embedding(places.clamp(max=trained - 1), self.rows)
+        tuned = nn.functional.embedding(places.clamp(max=trained - 1), self.rows)
         others = nn.functional.embedding(ids, self.pretrained) * self.decay
-        return torch.where((places < trained)[..., None], known, others)
+        return torch.where((places < trained)[..., None], tuned, others)
 
     def decay_with(self, optimiser: torch.optim.Optimizer) -> None:
         """Decay the other rows whenever this optimiser, which trains `rows`, makes a step."""

@@ -117,10 +117,10 @@ class FeatureTables:
         return np.dtype(np.float16 if self._encoder.top and for_training else np.float32)
 
     def _path(self, text_key: str, for_training: bool) -> Path:
-        known, below = self._encoder, ""
-        if known.top:
-            below = f"below{known.top}-" if for_training else f"below{known.top}-exact-"
-        fingerprint = known.fingerprint if for_training else known.exact_fingerprint
+        encoder, below = self._encoder, ""
+        if encoder.top:
+            below = f"below{encoder.top}-" if for_training else f"below{encoder.top}-exact-"
+        fingerprint = encoder.fingerprint if for_training else encoder.exact_fingerprint
         return self._cache / f"{fingerprint}-{below}{text_key}.npy"
 
     @torch.no_grad()

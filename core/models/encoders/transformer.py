@@ -202,8 +202,8 @@ def text_pooling(encoder: str) -> PooledBy:
     if not file.is_file():
         return "cls"
     try:
-        said = json.loads(file.read_text(encoding="utf-8"))
-        return "mean" if said["pooling_mode_mean_tokens"] else "cls"
+        pooling = json.loads(file.read_text(encoding="utf-8"))
+        return "mean" if pooling["pooling_mode_mean_tokens"] else "cls"
     except (ValueError, KeyError, TypeError) as error:
         raise EncoderError(f"The file {_POOLING} of {encoder} cannot be read ({error}).") from error
 
@@ -257,8 +257,8 @@ class LazyTransformer:
             reads = loaded.reads_left_to_right()
             _KNOWN[files, half] = loaded.features, fingerprint, exact, weight_count(loaded), reads
             self._keep(loaded)
-        known = _KNOWN[files, half]
-        self.features, self.fingerprint, self.exact_fingerprint, self.parameters, self.left_to_right = known
+        facts = _KNOWN[files, half]
+        self.features, self.fingerprint, self.exact_fingerprint, self.parameters, self.left_to_right = facts
 
     def load(self) -> Transformer:
         """The encoder on the device, in evaluation mode; in memory from then on."""

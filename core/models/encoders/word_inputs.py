@@ -146,11 +146,11 @@ class WordInputs(nn.Module):
         count = len(self.trained)
         if self.training:  # no word of the training sentences has a fixed vector
             return nn.functional.embedding(places, self.trained)
-        known = nn.functional.embedding(places.clamp(max=count - 1), self.trained)
+        tuned = nn.functional.embedding(places.clamp(max=count - 1), self.trained)
         if not len(self.fixed):
-            return known
+            return tuned
         others = nn.functional.embedding((places - count).clamp(min=0), self.fixed)
-        return torch.where((places < count)[:, None], known, others)
+        return torch.where((places < count)[:, None], tuned, others)
 
     def _spelled(self, spellings: Sequence[Sequence[int]]) -> Tensor:
         """The filters' responses, max-pooled over each of U spellings: (U, 128)."""
@@ -227,10 +227,10 @@ def inventory_of(
 
     A word of the training text has a trained vector, another word of the corpus a fixed one.
     """
-    known = {word: index for index, word in enumerate(vectors.words)}
+    places = {word: index for index, word in enumerate(vectors.words)}
 
     def used(forms: Collection[str]) -> set[int]:
-        return {index for form in forms if (index := lookup(form, known)) is not None}
+        return {index for form in forms if (index := lookup(form, places)) is not None}
 
     trained = used(training_forms)
     fixed = used(all_forms) - trained

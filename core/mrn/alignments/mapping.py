@@ -201,31 +201,33 @@ def fit(mapping: MappingFile, names: Sequence[str], labels: Sequence[Sequence[st
     Rows of other tasks are left out and noted, and so are rows of labels that training does not show: a small
     fraction of the sentences may lack some. Raises ConfigError where no row is left.
     """
-    known = dict(zip(names, labels, strict=True))
+    labels_of = dict(zip(names, labels, strict=True))
     weights = {
         (row.task, row.label, row.general): row.weight
         for row in mapping.rows
-        if row.label in known.get(row.task, ())
+        if row.label in labels_of.get(row.task, ())
     }
     if not weights:
-        tasks = "; ".join(f"{task} has {first_of(each)}" for task, each in known.items())
+        tasks = "; ".join(f"{task} has {first_of(each)}" for task, each in labels_of.items())
         raise ConfigError(
             "alignment",
             f"{mapping.name}: no row, from row {mapping.rows[0].row} on, names a task and a label of this "
             f"run; change the columns task and label ({tasks}).",
         )
     named = {(task, label) for task, label, _ in weights}
-    alone = [(task, label) for task, each in known.items() for label in each if (task, label) not in named]
+    alone = [
+        (task, label) for task, each in labels_of.items() for label in each if (task, label) not in named
+    ]
     weights |= {(task, label, f"{task}:{label}"): 1.0 for task, label in alone}
     pairs = {(task, general) for task, _, general in weights}
     owners = {general: tuple(task for task in names if (task, general) in pairs) for _, _, general in weights}
     notes = []
-    if others := dict.fromkeys(row.task for row in mapping.rows if row.task not in known):
+    if others := dict.fromkeys(row.task for row in mapping.rows if row.task not in labels_of):
         notes.append(
             f"{mapping.name} also has rows of {first_of(list(others))}, not learned in this run; they are "
             "left out."
         )
-    for task, task_labels in known.items():
+    for task, task_labels in labels_of.items():
         rows = [row for row in mapping.rows if row.task == task and row.label not in task_labels]
         if rows:
             absent = first_of([f"{row.label} (row {row.row})" for row in rows])
