@@ -221,12 +221,8 @@ class Laboratory:
         configuration): mean, SD and n over seeds, with scores in [0, 1]. Successful runs count, one a seed;
         `data` names what must not be mixed: corpus, share of it, text.
         """
-        tables = stored_results(self.store, run_ids).method_tables(split, every_row=every_row)
-        rows = [
-            {"data": group.name} | record
-            for group, table in tables.items()
-            for record in score_records(table)
-        ]
+        tables = stored_results(self.store, run_ids).method_tables(split, every_row=every_row).items()
+        rows = [{"data": group.name} | record for group, table in tables for record in score_records(table)]
         return pd.DataFrame(rows, columns=["data", *SCORE_COLUMNS])
 
     def compare(
