@@ -13,10 +13,11 @@ from core.errors import ConfigError, MRNLabError
 from core.evaluation.comparison import check_matters
 from core.evaluation.looks import SHAPES, LooksError
 from core.plain_text import shortened
+from core.results.compared import row_named
 from core.results.plan import SKEWED_NOTE, Plan, PlanState, state_document
 from core.results.samples import DataGroup
 from core.results.stored import PLANNED_SPLIT, stored_results
-from core.results.table import ResultRow, ResultTable
+from core.results.table import ResultRow
 from core.store import Store
 from core.wording import duration, plural
 from jobs.cli.app import JSON_OPTION, app, check_numbers, number_option, one_of, opened_store, run_number
@@ -63,22 +64,22 @@ def _number(name: str, text: str | float, what: str) -> float:
 def rows_of(store: Store, run: int, baseline: int) -> tuple[ResultRow, ResultRow]:
     """The rows of the table in which both runs are. Raises MRNLabError where they are in none together."""
     check_numbers(store, (run, baseline))
-    places: dict[int, tuple[DataGroup, ResultTable]] = {}
-    results = stored_results(store)
-    for group, table in results.tables(PLANNED_SPLIT).items():
-        for row in table.rows:
-            places |= {run_id: (group, table) for run_id in row.run_ids if run_id in (run, baseline)}
+    places: dict[int, tuple[DataGroup, ResultRow]] = {
+        run_id: (group, row)
+        for group, table in stored_results(store).tables(PLANNED_SPLIT).items()
+        for run_id in (run, baseline)
+        if (row := row_named(table, str(run_id), "run")) is not None
+    }
     for run_id in (run, baseline):
         if run_id not in places:
             raise MRNLabError(f"Run {run_id} has no {PLANNED_SPLIT} score; its first seed must finish first.")
-    (group, table), (other, _) = places[run], places[baseline]
+    (group, row), (other, base) = places[run], places[baseline]
     if group != other:
         raise MRNLabError(
             f"Run {run} is on {group.name}, and run {baseline} on {other.name}; only scores on the same text "
             "can be compared."
         )
-    rows = [next(row for row in table.rows if run_id in row.run_ids) for run_id in (run, baseline)]
-    return rows[0], rows[1]
+    return row, base
 
 
 def until_decided(
