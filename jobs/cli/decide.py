@@ -48,10 +48,19 @@ MATTERS_OPTION: Any = typer.Option(
 
 def minutes_of(text: str | float) -> float:
     """Returns a number of minutes above 0. Raises ConfigError."""
-    minutes = _number("minutes", text, "minutes, as 30")
-    if not 0 < minutes < 1e6:  # NaN too
-        raise ConfigError("minutes", f"minutes: '{shortened(str(text))}' is not a number above 0.")
-    return minutes
+    return _time_of("minutes", text, "minutes, as 30")
+
+
+def hours_of(text: str | float) -> float:
+    """Returns a number of hours above 0. Raises ConfigError."""
+    return _time_of("hours", text, "hours, as 2")
+
+
+def _time_of(name: str, text: str | float, what: str) -> float:
+    time = _number(name, text, what)
+    if not 0 < time < 1e6:  # NaN too
+        raise ConfigError(name, f"{name}: '{shortened(str(text))}' is not a number above 0.")
+    return time
 
 
 def _number(name: str, text: str | float, what: str) -> float:

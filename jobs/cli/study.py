@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
@@ -22,6 +23,7 @@ from core.studies import STUDIES, Study
 from core.studies.study import SettingRuns, StudyRun
 from core.wording import duration, plural
 from jobs.cli.app import JSON_OPTION, app, number_option, one_of, opened_store
+from jobs.cli.decide import hours_of
 from jobs.cli.output import WIDTH, log, print_json, print_report, print_table, print_text, write_document
 from jobs.reports.parts import Part
 from jobs.reports.render import csv_files
@@ -202,6 +204,17 @@ def study(
             "finishes is added.",
         ),
     ] = None,
+    until_decided: Annotated[
+        bool,
+        typer.Option(
+            "--until-decided",
+            help="Of pairs of tasks: then add seeds, first to the pairs nearest a verdict, look by look.",
+        ),
+    ] = False,
+    hours: Annotated[
+        float | None,
+        typer.Option(metavar="H", help="With --until-decided: end after H hours.", parser=hours_of),
+    ] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Run a study to its end, or go on with it, and print its report.
@@ -216,8 +229,9 @@ def study(
     chosen = options.definition()
     _check_report(name, chosen, report_)
     _check_together(report_, tables, dry_run=dry_run, runs=runs, json_=json_)
-    settings = options.settings()
     trains = report_ is None and tables is None and not dry_run
+    _check_until_decided(name, chosen, trains, until_decided, hours)
+    settings = options.settings()
     table = None if record is None else _record(record, is_written=trains)
     with opened_store(ctx) as store:
         if table is not None and (restored := table.restore(store)):
@@ -225,7 +239,7 @@ def study(
         if dry_run:
             _print_plan(store, chosen, settings, runs=runs, as_json=json_)
             return
-        is_well = not trains or _train(store, settings, table)
+        is_well = not trains or _train(store, settings, table, until_decided=until_decided, hours=hours)
         _print_results(store, chosen, settings, _Report.JSON if json_ else report_, tables)
     if not is_well:
         raise typer.Exit(1)
@@ -288,13 +302,54 @@ def _print_plan(
     print_plan(study, plan, whole=runs)
 
 
-def _train(store: Store, settings: Sequence[SettingRuns], table: RunTable | None) -> bool:
-    """Trains what is missing, and adds what has finished to the record. Whether no run failed."""
+def _check_until_decided(
+    name: str, study: Study, trains: bool, until_decided: bool, hours: float | None
+) -> None:
+    """Raises ConfigError where --until-decided or --hours do not fit the study or other options."""
+    if until_decided and not study.pairs:
+        raise ConfigError(
+            "until_decided",
+            f"--until-decided is for studies of pairs of tasks, as transfer; for runs of '{name}' there is "
+            "`mrnlab decide RUN BASELINE`.",
+        )
+    if hours is not None and not until_decided:
+        raise ConfigError("hours", "--hours goes with --until-decided.")
+    if until_decided and not trains:
+        raise ConfigError("until_decided", "--until-decided goes without --dry-run, --report and --tables.")
+
+
+def _train(
+    store: Store,
+    settings: Sequence[SettingRuns],
+    table: RunTable | None,
+    *,
+    until_decided: bool,
+    hours: float | None,
+) -> bool:
+    """Trains what is missing, and adds what has finished to the record.
+
+    Returns whether no run failed, and all pairs are decided where that is asked for.
+    """
+    ends_at = math.inf if hours is None else store.now() + 3600 * hours
+    keep = None if table is None else partial(table.add, store)
     try:
-        return follow(store, settings, log, keep=None if table is None else partial(table.add, store))
+        is_well = follow(store, settings, log, keep=keep, is_over=lambda: store.now() >= ends_at)
+        if until_decided and is_well:
+            is_well = _decide_pairs(store, settings, None if hours is None else ends_at)
+        return is_well
     except KeyboardInterrupt:
         log("What is queued goes on in the background; the same command goes on with the study.")
         raise typer.Exit(130) from None
+
+
+def _decide_pairs(store: Store, settings: Sequence[SettingRuns], ends_at: float | None) -> bool:
+    """Decides the pairs, prints where each stands, and returns whether all plans have ended."""
+    from jobs.studies.pairs_decided import decide_pairs
+
+    pairs = decide_pairs(store, settings, log, ends_at=ends_at)
+    for pair in pairs:
+        log(f"{pair.sentence}.")
+    return all(pair.state.has_ended for pair in pairs)
 
 
 def _print_results(

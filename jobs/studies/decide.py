@@ -244,24 +244,46 @@ def decide(
     state = state_of(store, plan)
     _report_looks(report, None, state)
     while not state.has_ended:
-        check_text(plan)
         (stored,) = store.plans([plan.key])
         ends_at = None if stored.ends_at is None else stored.ends_at.timestamp()
-        setting_runs = look_runs(plan, state.next_seeds, state.open_tasks)
-        if problem := _out_of_time(store, plan, setting_runs, ends_at):
-            report(problem)
+        after = take_look(store, plan, state, report, ends_at=ends_at, engine=engine, sleep=sleep)
+        if after is None:
             return state
-        is_over = partial(_is_over, store, ends_at)
-        run_all = partial(follow, store, [setting_runs], report, stages=False, is_over=is_over)
-        if not run_all(engine=engine, sleep=sleep):
-            if is_over():
-                report("The time is over: runs that wait are stopped. The same command goes on.")
-            return state
-        before, state = state, state_of(store, plan)
-        if state.taken == before.taken:
-            raise LookNotTaken(plan, before.next_seeds)
-        _report_looks(report, before, state)
+        _report_looks(report, state, after)
+        state = after
     return state
+
+
+def take_look(
+    store: Store,
+    plan: Plan,
+    state: PlanState,
+    report: Callable[[str], object],
+    *,
+    ends_at: float | None = None,
+    engine: Engine | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> PlanState | None:
+    """Trains the seeds of the next look, and returns the state after it.
+
+    None where a run has failed, or the time is over or too short for it: both are reported.
+    Raises MRNLabError, also where the corpus has changed.
+    """
+    check_text(plan)
+    setting_runs = look_runs(plan, state.next_seeds, state.open_tasks)
+    if problem := _out_of_time(store, plan, setting_runs, ends_at):
+        report(problem)
+        return None
+    is_over = partial(_is_over, store, ends_at)
+    run_all = partial(follow, store, [setting_runs], report, stages=False, is_over=is_over)
+    if not run_all(engine=engine, sleep=sleep):
+        if is_over():
+            report("The time is over: runs that wait are stopped. The same command goes on.")
+        return None
+    after = state_of(store, plan)
+    if after.taken == state.taken:
+        raise LookNotTaken(plan, state.next_seeds)
+    return after
 
 
 def _report_looks(report: Callable[[str], object], before: PlanState | None, state: PlanState) -> None:
@@ -284,7 +306,7 @@ def _out_of_time(store: Store, plan: Plan, setting_runs: SettingRuns, ends_at: f
         return ""
     return (
         f"The next look, at {setting_runs.setting.name}, needs about {duration(needed)}, and "
-        f"{duration(max(0.0, left))} is left. The same command with more --minutes goes on."
+        f"{duration(max(0.0, left))} is left. The same command with more time goes on."
     )
 
 

@@ -198,7 +198,7 @@ def test_after_its_time_no_look_is_begun(store: Store, clock: Clock) -> None:
     assert "The time is over" in lines[-1]
     assert store.runs(states={RunState.QUEUED}) == []
     assert not decide(store, plan, lines).has_ended
-    assert lines[-1].endswith("The same command with more --minutes goes on.")
+    assert lines[-1].endswith("The same command with more time goes on.")
     declare(store, plan, minutes=1000)
     assert decide(store, plan).has_ended
 

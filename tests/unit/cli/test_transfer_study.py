@@ -122,3 +122,9 @@ def test_curves_of_others_have_features_too(lab: Laboratory, tmp_path: Path) -> 
     log.write_text("Iter 1, task ner, loss 2.5\nEpoch 2\n")
     refusal = lab.refusal("transfer", "--loss-log", str(log))
     assert "line 2: expected `Iter N, task T, loss L`, not 'Epoch 2'" in refusal
+
+
+def test_seeds_until_decided_are_for_studies_of_pairs(lab: Laboratory) -> None:
+    assert "studies of pairs of tasks" in lab.refusal("study", "regimes", "--until-decided")
+    assert "goes with --until-decided" in lab.refusal("study", "transfer", "--hours", "2")
+    assert "above 0" in lab.refusal("study", "transfer", "--until-decided", "--hours", "0")
