@@ -71,7 +71,6 @@ def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
     assert not any(tested["p sentences"][is_mean])
     assert sorted(filled) == sorted(not verdict.startswith("undecided") for verdict in tested["Verdict"])
     # What is copied is what the command line prints.
-    app.segmented_control(key="rows").set_value("every").run()
     printed = CliRunner().invoke(command_line, ["results", "--format", "latex"])
     assert printed.exit_code == 0, printed.output
     assert copied_scores(app).strip() == printed.stdout.strip()

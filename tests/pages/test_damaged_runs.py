@@ -163,6 +163,7 @@ READING: Mapping[str, Sequence[str]] = {
     "results": ("", "--json --cost", "RUNS", "RUNS --split dev --format latex"),
     "compare": ("", "--json --every-row", "RUNS --split dev --format latex"),
     "appendix": ("RUNS", "RUNS --format markdown"),
+    "suspects": ("RUNS --json",),
     "transfer": ("",),
     "study": ("", "--json"),
     "queue": ("", "--json"),
@@ -189,6 +190,7 @@ ELSEWHERE = {
     "worker": "tests/unit/test_worker.py: it fails a run that it cannot read",
     "dashboard": "the pages above",
     "corpus": "tests/unit/cli/test_corpus.py: it opens no store",
+    "import-predictions": "tests/unit/test_predictions.py: it reads descriptions alone",
 }
 
 

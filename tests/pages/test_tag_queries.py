@@ -27,7 +27,7 @@ def run(number: int, state: RunState = RunState.SUCCEEDED, launch: str | None = 
     config = RunConfig.build(**values)
     known |= {"id": number, "config": config, "launch": launch, "state": state}
     known |= {"configuration_id": config.configuration_id}
-    return Run(**(known | {"checkpoint": f"c{number}", "created_at": datetime.now(UTC), "facts": {}}))
+    return Run(**(known | {"checkpoint": f"c{number}", "created_at": datetime.now(UTC)}))
 
 
 def stl(number: int, task: str, **values: Any) -> Run:

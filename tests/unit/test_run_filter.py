@@ -148,7 +148,7 @@ def test_finds_by_the_mean_score_of_a_configuration(text: str, ids: set[int], st
         ("created:2026-11-01*", 0, "created takes no '*' after a value"),
         ("seed:nan", 0, "seed is a number"),
         ("mrn status:broken", 4, "state is one of queued, running, stopping, succeeded, failed, stopped, "),
-        ("paradigm:mnr", 0, "paradigm is one of stl, mtl, mrn, not 'mnr'"),
+        ("paradigm:mnr", 0, "paradigm is one of stl, mtl, mrn, other, not 'mnr'"),
         ("encoder<bert", 0, "encoder has no order; write encoder:value"),
         ("created>yesterday", 0, "created>2026-11-01"),
         ("archived:maybe", 0, "yes or no"),
