@@ -1,4 +1,4 @@
-"""Under the scores: the differences, and two configurations on one task by label, by mistake, by seed."""
+"""Under the scores: the differences, and two rows on one task by bucket, label, mistake and seed."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from dashboard.compare.compared_runs import ComparedRuns, examples, labels, task
 from dashboard.compare.comparison import difference_view
 from dashboard.compare.mistake_views import DETAIL, Matrix
 from dashboard.compare.views import per_seed
+from dashboard.compare.where import where_view
 from dashboard.components import sentence
 from dashboard.components.charts import chart
 from dashboard.components.sentence import Lane, Mark, Said, SentenceBlock, TextBlock
@@ -43,6 +44,7 @@ _MOST_LINES = 12
 """Configurations side by side up to which their names can be read."""
 _LOOKS = {
     "differences": "Differences",
+    "where": "Where",
     "per class": "Per class",
     "mistakes": "Mistakes",
     "per seed": "Per seed",
@@ -62,6 +64,8 @@ def closer_look(table: ResultTable, compared: ComparedRuns, deltas: list[Differe
             task = segments("Task", names, key="task", default=(shared or table.scored_tasks)[-1])
     if look == "differences":
         difference_view(table, compared, deltas, b)
+    elif look == "where":
+        where_view(compared, table, task, (row_a, row_b), deltas)
     elif look == "per class":
         _per_class(table, task, row_a, row_b)
     elif look == "mistakes":

@@ -101,7 +101,9 @@ def rename(tasks: Sequence[str]) -> None:
 _LOOKS: Mapping[str, Sequence[Mapping[str, str]]] = {
     "runs": ({}, {"order": "runs"}),
     "curves": ({}, {"seeds": "lines"}),
-    "compare": tuple({"closer": look} for look in ("differences", "per class", "mistakes", "per seed")),
+    "compare": tuple(
+        {"closer": look} for look in ("differences", "where", "per class", "mistakes", "per seed")
+    ),
     "run": ({}, {"run_part": "By label"}),
 }
 """The looks at a page that show names of tasks, as its address has them."""

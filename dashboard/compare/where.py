@@ -1,0 +1,156 @@
+"""Where a difference comes from: a forest of its buckets, the buckets in numbers, the kinds of errors.
+
+It is computed when the view is open, once for all sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.corpora.loading import Files, files_of
+from core.errors import CorpusError, MRNLabError
+from core.evaluation.comparison import UNDECIDED
+from core.evaluation.where import BucketDifference
+from core.results.comparisons import Difference, run_pairs
+from core.results.figures import Forest, Mark, forest_chart
+from core.results.table import ResultRow, ResultTable
+from core.results.where import ERRORS, SCHEME, WHERE_COLUMNS, Where, where_of
+from core.store.records import Run
+from core.wording import p_text, plural
+from dashboard.compare.compared_runs import ComparedRuns
+from dashboard.components.charts import chart
+from dashboard.shared import resources
+from dashboard.shared.downloads import copy_table, show_table
+from dashboard.text import escape
+from jobs.reports.parts import Sheet, number_text
+from jobs.reports.where import where_sheets
+
+_TALL = 12
+"""So many rows at most are drawn without scrolling."""
+_BUCKETS = "buckets"
+
+
+def where_view(
+    compared: ComparedRuns,
+    table: ResultTable,
+    task: str,
+    rows: tuple[ResultRow, ResultRow],
+    deltas: Sequence[Difference],
+) -> None:
+    """Draws where the first row scores higher than the second on a task, or why that is not known.
+
+    `deltas` are differences from the second.
+    """
+    a, b = rows
+    delta = next((each for each in deltas if each.row.key == a.key and each.task == task), None)
+    if delta is None:
+        st.caption(f"{escape(a.name)} and {escape(b.name)} do not both have a score on {escape(task)}.")
+        return
+    runs = {run.id: run for run in compared.runs}
+    pairs = tuple((runs[run], runs[base]) for run, base in run_pairs(delta))
+    setting = (compared.name, table.split, task, table.scored_by[task], a.name, b.name)
+    try:
+        apart = _taken_apart(pairs, setting, _files(pairs), delta)
+    except MRNLabError as error:
+        st.caption(escape(str(error)))
+        return
+    st.markdown(f"**{escape(apart.headline)}**")
+    for note in apart.notes:
+        st.caption(f":material/info: {escape(note)}")
+    if apart.buckets:
+        _forest(apart)
+    sheets = _sheets(apart)
+    if ERRORS in sheets:
+        st.markdown("**Kinds of errors**")
+        _in_numbers(apart, ERRORS, sheets.pop(ERRORS), alt="Kinds of errors of both, and their difference")
+    if sheets:
+        with st.expander("In numbers"):
+            for name, sheet in sheets.items():
+                _in_numbers(apart, name, sheet, alt=f"Scores of both by {name}, and their difference")
+
+
+@st.cache_resource(max_entries=48, show_spinner="Comparing by bucket", hash_funcs=resources.BY_RUN)
+def _taken_apart(
+    pairs: tuple[tuple[Run, Run], ...],
+    setting: tuple[str, str, str, str, str, str],
+    files: Files | None,
+    _delta: Difference,
+) -> Where:
+    """Where that difference of these runs comes from.
+
+    `setting` is the data, split, task, score, and the names of both; `files`, those of the corpus, are part
+    of the cache's key. Raises as `where_of`.
+    """
+    data, split, _, score_name, *_ = setting
+    runs = {run.id: run for pair in pairs for run in pair}
+    return where_of(resources.store(), _delta, score_name, runs, data, split)
+
+
+def _files(pairs: Sequence[tuple[Run, Run]]) -> Files | None:
+    """The files that the text of these runs is read from; None where there are none."""
+    try:
+        return files_of(pairs[0][0].config.corpus) if pairs else None
+    except CorpusError:
+        return None  # `where_of` says what is missing
+
+
+def _forest(apart: Where) -> None:
+    """Draws the difference in each bucket; filled where it is decided in this bucket by itself."""
+    task, base = apart.delta.task, apart.delta.base.name
+    view = Forest(
+        tuple(each.bucket.phrase for each in apart.buckets),
+        (task,),
+        base,
+        tuple(_mark(apart, row, each) for row, each in enumerate(apart.buckets)),
+    )
+    with st.container(height=640 if len(view.rows) > _TALL else "content", border=False):
+        chart(
+            forest_chart(view, {task: resources.task_colour(task)}),
+            key="where_forest",
+            revision=" ".join([task, apart.delta.row.name, base, apart.split, *view.rows]),
+            still=True,
+            alt=f"Difference from {base} on {task} by bucket, with 95% intervals",
+        )
+    through = any(each.through for each in apart.buckets)
+    st.caption(
+        f"Points, paired by seed, with the 95% interval over seeds. Buckets hold {apart.items}, and overlap. "
+        "Filled: decided over seeds and over sentences, corrected for all buckets (Holm)."
+        + " Hollow too: what is decided only through another bucket, which *In numbers* names."
+        * through
+    )
+
+
+def _mark(apart: Where, row: int, each: BucketDifference) -> Mark:
+    low, high = (100 * end for end in each.interval) if each.interval else (None, None)
+    scores = (
+        f"{name} {number_text(100 * score, 'z.2f')}"
+        for name, score in ((apart.delta.row.name, each.a), (apart.delta.base.name, each.b))
+    )
+    p = "" if each.p is None or each.joint is None else f", p {p_text(max(each.p, each.joint))}"
+    hover = (
+        f"{each.bucket.phrase}: {each.verdict_text}, {each.in_points}{p}; {', '.join(scores)}; "
+        f"{number_text(each.items, ',.0f')} {apart.items}, {plural(each.paired.n, 'seed')}"
+    )
+    verdict = each.verdict if each.is_named else UNDECIDED
+    return Mark(row, apart.delta.task, 100 * each.paired.mean, low, high, hover, verdict)
+
+
+def _sheets(apart: Where) -> dict[str, Sheet]:
+    """The tables that there are, by what their rows are."""
+    parts = ((_BUCKETS, apart.buckets), (ERRORS, apart.kinds), (SCHEME, apart.schemes))
+    return dict(zip([name for name, lines in parts if lines], where_sheets(apart), strict=True))
+
+
+def _in_numbers(apart: Where, name: str, sheet: Sheet, *, alt: str) -> None:
+    """Draws a table with what it says, and the button that copies it."""
+    with st.container(height=420 if len(sheet.blocks[0].rows) > _TALL else "content", border=False):
+        show_table(sheet, alt=alt)
+    records = [
+        record
+        for record in apart.records
+        if (record["feature"] if record["feature"] in (ERRORS, SCHEME) else _BUCKETS) == name
+    ]
+    copy_table(sheet, WHERE_COLUMNS, records, key=f"where-{name.replace(' ', '-')}")
+    st.caption(escape(sheet.caption))

@@ -1,0 +1,157 @@
+"""Where on Compare: the planted bucket, what is copied, when it is computed, and what cannot be answered."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
+
+from core.config import OTHER, RunConfig
+from core.registry import UNKNOWN_ENCODER
+from core.results.where import where_of
+from core.store import Store
+from core.tasks.span_errors import ERROR_KINDS, SCHEMES
+from dashboard.compare import where
+from jobs.cli import app as command_line
+from tests.making import corpus_folder
+from tests.pages.conftest import Open, figures, problems, words
+from tests.where_store import fill
+
+DEMO = {"corpus": "demo?train=200", "tasks": "pos,ner", "paradigm": "mtl"}
+
+
+def filled(description: dict[str, Any] = DEMO, **more: Any) -> None:
+    """MTL and MRN, five seeds; MRN is right more often with unseen words."""
+    store = Store.open()
+    fill(store, RunConfig.build(**description), **more)
+    store.close()
+
+
+def copied(app: AppTest) -> list[dict[str, str]]:
+    """The texts by format of each table on the page that can be copied."""
+    sent = [json.loads(element.proto.json or "{}") for element in app.get("bidi_component")]
+    return [{each["name"]: each["text"] for each in data["formats"]} for data in sent if "formats" in data]
+
+
+def test_the_planted_bucket_is_named_drawn_and_copied(open_page: Open, laboratory: Path) -> None:
+    filled()
+    app = open_page("compare", closer="Where", to="MTL", task="ner")
+    assert problems(app) == []
+    printed = CliRunner().invoke(command_line, ["compare", "--where", "--task", "ner"])
+    assert printed.exit_code == 0, printed.output
+    headline = printed.stdout.splitlines()[0]
+    assert "with words unseen in training, +" in headline
+    assert f"**{headline}**" in words(app)
+    (forest,) = figures(app, "where_forest")
+    names, (trace,) = forest["layout"]["yaxis"]["ticktext"], forest["data"]
+    solid = [
+        name
+        for name, symbol in zip(names, trace["marker"]["symbol"], strict=True)
+        if not symbol.endswith("-open")
+    ]
+    assert [name.replace("<br>", " ") for name in solid] == ["words unseen in training"]
+    (hover,) = [text for text in trace["text"] if text.startswith("words unseen in training: higher, +")]
+    assert "spans, 5 seeds" in hover
+    assert "MTL " in hover
+    assert "decided only through another bucket" in words(app)
+    tables = {frame.value.index.name: frame.value for frame in app.table}
+    assert list(tables["Errors"].index) == list(ERROR_KINDS)
+    assert list(tables["F1 scheme"].index) == list(SCHEMES)
+    assert len(tables["Bucket"]) == len(names)
+    verb = CliRunner().invoke(command_line, ["compare", "--where", "--task", "ner", "--format", "csv"])
+    rows = list(csv.DictReader(io.StringIO(verb.stdout)))
+    on_page = [row for each in copied(app)[1:] for row in csv.DictReader(io.StringIO(each["CSV"]))]
+    assert sorted(map(str, on_page)) == sorted(map(str, rows))
+    assert copied(app)[1].keys() == {"LaTeX", "Markdown", "CSV", "TSV"}
+    app.segmented_control(key="task").set_value("pos").run()
+    assert "On pos MRN" in words(app)
+    assert "Kinds of errors" not in words(app)
+
+
+def test_it_is_computed_once_and_only_when_it_is_open(
+    open_page: Open, laboratory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled()
+    calls: list[str] = []
+    computed = where_of
+
+    def noted(*arguments: Any) -> Any:
+        calls.append(arguments[1].task)
+        return computed(*arguments)
+
+    monkeypatch.setattr(where, "where_of", noted)
+    app = open_page("compare", to="MTL")
+    assert calls == []
+    app.segmented_control(key="closer").set_value("where").run()
+    app.segmented_control(key="on").set_value("dev").run()
+    app.segmented_control(key="on").set_value("test").run()
+    assert calls == ["ner", "ner"]
+
+
+def test_what_cannot_be_answered_is_a_sentence(open_page: Open, laboratory: Path) -> None:
+    filled(seeds=(1, 2), with_predictions=False)
+    app = open_page("compare", closer="Where", to="MTL", task="ner")
+    assert problems(app) == []
+    assert "No test predictions of MRN 0.001 and MTL on ner are stored" in words(app)
+    assert figures(app, "where_forest") == []
+
+
+def test_rows_without_a_common_seed_or_task_are_a_sentence(open_page: Open, laboratory: Path) -> None:
+    filled(seeds=(1, 2), paradigms=("mtl",))
+    filled(seeds=(3, 4), paradigms=("mrn",))
+    app = open_page("compare", closer="Where", to="MTL", task="ner")
+    assert problems(app) == []
+    assert "have no seed in common on ner." in words(app)
+    filled(DEMO | {"tasks": "pos", "paradigm": "stl"}, seeds=(1, 2), paradigms=("stl",))
+    app = open_page("compare", closer="Where", to="STL", of="MTL", task="ner")
+    assert problems(app) == []
+    assert "do not both have a score on ner" in words(app)
+
+
+def test_one_seed_decides_nothing_and_says_so(open_page: Open, laboratory: Path) -> None:
+    filled(seeds=(1,))
+    app = open_page("compare", closer="Where", to="MTL", task="pos")
+    assert problems(app) == []
+    assert "One seed in common: nothing is decided." in words(app)
+    (forest,) = figures(app, "where_forest")
+    assert all(symbol.endswith("-open") for symbol in forest["data"][0]["marker"]["symbol"])
+
+
+def test_a_corpus_that_has_changed_leaves_the_kinds_of_errors(open_page: Open, laboratory: Path) -> None:
+    block = "EU B-ORG N\nis O V\nnew O A\n\nOld O A\nBonn B-LOC N\n\n"
+    files = {f"{split}.conll": block * 30 for split in ("train", "dev", "test")}
+    folder = corpus_folder(laboratory / "changing", files)
+    filled(
+        {"corpus": folder, "columns": "tokens,ner,pos", "tasks": "ner,pos", "paradigm": "mtl"}, seeds=(1, 2)
+    )
+    app = open_page("compare", closer="Where", to="MTL", task="ner")
+    assert len(figures(app, "where_forest")) == 1
+    (Path(folder) / "test.conll").write_text("It O N\n\n" * 30)
+    app.run()
+    assert problems(app) == []
+    assert "is no longer what run 2 was scored on" in words(app)
+    assert "Kinds of errors" in words(app)
+    assert figures(app, "where_forest") == []
+    app.segmented_control(key="task").set_value("pos").run()
+    assert problems(app) == []
+    assert "is no longer what run" in words(app)
+    for file in Path(folder).iterdir():
+        file.unlink()
+    app.run()
+    assert problems(app) == []
+
+
+def test_runs_of_other_systems_have_buckets_or_a_sentence(open_page: Open, laboratory: Path) -> None:
+    description = {"corpus": "demo?train=200", "tasks": "pos,ner"}
+    filled(description | {"paradigm": "mtl"}, seeds=(1, 2), paradigms=("mtl",))
+    other = {"paradigm": OTHER, "system": "flair 0.15", "encoder": UNKNOWN_ENCODER}
+    filled(description | other, seeds=(1, 2), paradigms=(OTHER,))
+    app = open_page("compare", closer="Where", to="MTL", task="ner")
+    assert problems(app) == []
+    assert len(figures(app, "where_forest")) == 1
