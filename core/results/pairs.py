@@ -85,8 +85,10 @@ def further_seeds(
     rows: Sequence[ResultRow], configs: Mapping[int, RunConfig], more: int, task: str | None = None
 ) -> list[RunConfig]:
     """The runs that give these rows so many more seeds in common, of STL only those of the task if named.
-    Seeds that some of the rows have come first.
+    Seeds that some of the rows have come first. None where a row is of a system trained elsewhere.
     """
+    if any(row.config.paradigm == OTHER for row in rows):
+        return []
     known = _by_seed(rows, configs, task)
     every: set[int] = set().union(*known)
     lacking = [seed for seed in sorted(every) if any(seed not in by_seed for by_seed in known)]

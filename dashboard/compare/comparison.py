@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.config import field_label
+from core.config import OTHER, field_label
 from core.evaluation.comparison import UNDECIDED
 from core.evaluation.statistics import MATTERS
 from core.registry import ONE_STACK
@@ -96,7 +96,8 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
             _asked_note(table, row_a, row_b, has_mean=mean is not None)
             if repeats:
                 _sharing_notes(of_sharing)
-            if shown and table.split == PLANNED_SPLIT and not offered.is_on_older_text:
+            is_trained = OTHER not in (row_a.config.paradigm, row_b.config.paradigm)
+            if is_trained and shown and table.split == PLANNED_SPLIT and not offered.is_on_older_text:
                 until_decided.add_until_decided(row_a, row_b, table.matters, with_mean)
             with st.container(horizontal=True, vertical_alignment="center"):
                 seeds.missing_seeds_button(offered, compared)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from core.config import RunConfig
+from core.config import OTHER, RunConfig
 from core.config.sweep import with_seeds
 from core.corpora.loading import read
 from core.errors import ConfigError, MRNLabError
@@ -72,8 +72,13 @@ def planned(store: Store, row: ResultRow, baseline: ResultRow, options: PlanOpti
     """The plan of these rows of a table: the one that was declared, or a new one, which is not stored yet.
 
     Raises PlanDeclared where another was declared, LooksError, ConfigError, and MRNLabError where there is no
-    task in common or the corpus has changed.
+    task in common, the corpus has changed, or a row is of a system trained elsewhere.
     """
+    for system in (each.config.system for each in (row, baseline) if each.config.paradigm == OTHER):
+        raise MRNLabError(
+            f"The predictions of {system} were imported, so no seeds of it can be trained here. Import more "
+            "with `mrnlab import-predictions`, and compare."
+        )
     order = [*max(row.config.tasks, baseline.config.tasks, key=len), *row.cells]
     common = tuple(dict.fromkeys(task for task in order if task in row.cells and task in baseline.cells))
     tasks = tuple(task for task in common if options.tasks is None or task in options.tasks)

@@ -17,9 +17,11 @@ from core.corpora.readers import GivenFile
 from core.corpora.types import Sentences
 from core.errors import MRNLabError
 from core.predictions import Predictions, add_predictions
-from core.results.stored import stored_results
+from core.results.pairs import further_seeds, missing_seeds
+from core.results.stored import stored_plans, stored_results
 from core.store import Store
 from core.training.trainable import check_trainable
+from jobs.studies.decide import PlanOptions, planned
 from tests.making import facts_of
 
 Rows = list[tuple[tuple[str, ...], tuple[str, ...]]]
@@ -106,6 +108,13 @@ def test_it_is_a_row_of_results_beside_runs(store: Store) -> None:
     lab = core.Laboratory()
     compared = lab.compare()
     assert set(compared["task"]) >= {"ner"}
+    flair, spacy = table.rows
+    configs = {run.id: run.config for run in store.runs()}
+    assert not missing_seeds((flair, spacy), configs)
+    assert not further_seeds((flair, spacy), configs, 3)
+    with pytest.raises(MRNLabError, match="flair were imported, so no seeds of it can be trained"):
+        planned(store, flair, spacy, PlanOptions())
+    assert not stored_plans(store)
 
 
 def test_tables_of_the_library(laboratory: Path) -> None:
