@@ -128,6 +128,7 @@ def test_a_sentence_is_copied_and_saved(tagging_laboratory: Laboratory, page: Pa
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     copied = page.evaluate("() => navigator.clipboard.readText()")
     assert copied.splitlines()[:2] == ["German\tJ\tB-MISC", "lamb\tN\tI-MISC"]
+    expect(page.get_by_role("button", name="Copied")).to_have_count(0)
     page.get_by_role("button", name="Copy spans").first.click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     spans = json.loads(page.evaluate("() => navigator.clipboard.readText()"))["ner"]

@@ -29,8 +29,8 @@ RECIPE = Recipe(
     (
         Edit(
             "core/tasks/scores.py",
-            '    "balanced_accuracy": Figure("Balanced accuracy"),\n',
-            after='    "seqeval_f1": Figure("seqeval F1"),\n',
+            '    "balanced_accuracy": SecondaryScore("Balanced accuracy"),\n',
+            after='    "seqeval_f1": SecondaryScore("seqeval F1"),\n',
         ),
         Edit(
             "core/tasks/scores.py", _FIGURE, after='    figures = {"accuracy": _accuracy(gold, predicted)}\n'
