@@ -127,7 +127,7 @@ def test_runs_beside_each_other_their_mean_and_gold_labels(filled_laboratory: La
     page.get_by_role("radio", name="Mean over seeds").click()
     expect(root.get_by_text("SD over 3 seeds").first).to_be_visible()
     expect(root.get_by_text("Gold labels").first).to_be_visible()
-    page.mouse.move(*at(root, 0.2, 0.3))
+    page.mouse.move(*at(root, 0.2, 0.45))
     expect(root.get_by_text("95% interval of the mean")).to_be_visible()
     plain = root.evaluate(_PIXELS)
     page.get_by_role("radio", name="Clustered").click()
