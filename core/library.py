@@ -40,6 +40,7 @@ from core.records import Event, Note, RunFacts, Sink
 from core.results.compared import COMPARED_COLUMNS, compared
 from core.results.comparisons import differences
 from core.results.records import SCORE_COLUMNS, score_records
+from core.results.relations import RELATION_COLUMNS, relation_tables
 from core.results.samples import readable
 from core.results.series import baselines, number_series, scores_against
 from core.results.stored import stored_results
@@ -264,8 +265,7 @@ class Laboratory:
 
         A row for each bucket, and of spans for each kind of error (shares of the annotated) and scheme of F1:
         scores of both in [0, 1], the difference with its interval over seeds, p corrected for all buckets.
-        An annotated span in a bucket counts for recall, a predicted one for precision. `by` are columns of
-        the corpus whose values are buckets too. Headlines are in `attrs`. Raises MRNLabError.
+        `by` are columns whose values are buckets too. Headlines are in `attrs`. Raises MRNLabError.
         """
         only, results = None if task is None else [task], stored_results(self.store, run_ids)
         apart = where(self.store, results, split, baseline=baseline, tasks=only, by=by, every_row=every_row)
@@ -290,12 +290,21 @@ class Laboratory:
         found = suspects(self.store, results, split, tasks=only, agree=agree)
         return pd.DataFrame([record for each in found for record in each.records], columns=SUSPECT_COLUMNS)
 
+    def relations(self, run_ids: Collection[int] | None = None, mode: str = "task") -> pd.DataFrame:
+        """What `mrnlab relations RUN...` prints of these runs (of all): pairs of rows with their verdicts.
+
+        Over the seeds of each configuration, at the last step; headlines in `attrs`. Raises MRNLabError.
+        """
+        tables = relation_tables(self.store, run_ids, mode)
+        frame = pd.DataFrame([row for table in tables for row in table.records], columns=RELATION_COLUMNS)
+        frame.attrs["headlines"] = [table.headline for table in tables]
+        return frame
+
     def plot_differences(self, run_ids: Collection[int], baseline: int, split: str = "test") -> Figure:
         """A figure of differences between configurations of runs and that of the run `baseline`.
 
-        They are those of Compare: of successful runs on the data of the baseline, paired by seed, task by
-        task, with 95% intervals, and verdicts corrected for all pairs of these configurations. A warning
-        names the runs that are left out. Raises MRNLabError where nothing can be compared.
+        They are those of Compare, of runs on the data of the baseline. A warning names the runs that are
+        left out. Raises MRNLabError where nothing can be compared.
         """
         from core.figures import SERIES
         from core.results.figures import forest, forest_chart
@@ -333,11 +342,10 @@ class Laboratory:
         """A figure of scores against the one number in which configurations differ, as in Compare.
 
         `setting` is a field (`lambda`, `fraction`, `lr_heads`) or an option of the corpus's name (`alpha`).
-        Means with 95% intervals over the seeds of successful runs, of the tasks' mean, or with `of_tasks` of
-        each task. Of several sets of such configurations the one with the most values is drawn; a text of the
-        corpus is a set of its own. With a `baseline`, the name of another configuration of these runs (`MTL`)
-        or of a value (`λ 0.01`), the differences from it are drawn, paired by seed. Raises MRNLabError
-        without such configurations.
+        Means with 95% intervals over seeds, of the tasks' mean, or with `of_tasks` of each task. Of several
+        sets of such configurations the one with the most values is drawn. With a `baseline`, the name of
+        another configuration (`MTL`) or of a value (`λ 0.01`), differences from it, paired by seed. Raises
+        MRNLabError without such configurations.
         """
         from core.figures import SERIES
         from core.results.figures import against_chart
@@ -474,11 +482,8 @@ class StoredRun:
     def predictions(self, split: str = "test") -> pd.DataFrame:
         """Gold and predicted labels of a split (`dev`, `test`), a row for each word and task.
 
-        Tasks on whole texts have a row for each text, with `text`, and tasks on pairs with `second` too,
-        instead of the words. Numbers are numbers.
-
-        `sentence` and `position` count from 0 in the split. Raises MRNLabError where there are none, or where
-        the corpus is not what the run was trained on.
+        Tasks on whole texts have a row for each text, with `text`, of pairs with `second`. `sentence` and
+        `position` count from 0. Raises MRNLabError where there are none, or the corpus has changed.
         """
         stored = self.lab.store.predictions(self.id, split)
         self._check_recorded(stored, f"predictions on the split '{split}'")
@@ -515,11 +520,8 @@ class StoredRun:
     ) -> pd.DataFrame:
         """The answers of the tasks on whole texts, and with a `second` text of the tasks on pairs.
 
-        A row for each text, a column for each task. Several texts, and as many second ones, are answered at
-        once.
-
-        With `probabilities` each label of a task has a column more, `task: label`. Raises MRNLabError where
-        the run has no finished model, or no task that reads such texts.
+        A row for each text, a column for each task; with `probabilities` one more for each label, `task:
+        label`. Raises MRNLabError where the run has no finished model, or no task that reads such texts.
         """
         texts = [text] if isinstance(text, str) else text
         none = [None] * len(texts)
@@ -561,9 +563,8 @@ class StoredRun:
     def spans(self, text: str | Sequence[Sequence[str]]) -> pd.DataFrame:
         """Find the spans of a text (entities, chunks), with every task of the run that has spans: a row each.
 
-        `start` and `end` are places in the given text, counted in code points; in sentences that are split
-        into words already, places in the words with a space between them. `score` is the mean of the
-        probabilities of a span's labels. Raises MRNLabError as `tag` does.
+        `start` and `end` count code points of the given text, of split words with a space between them.
+        `score` is the mean probability of a span's labels. Raises MRNLabError as `tag` does.
         """
         sentences = self._sentences(text, "spans")
         if isinstance(text, str):

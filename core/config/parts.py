@@ -101,6 +101,18 @@ class Data(Part):
     """
     truecase: bool = run_field(False, "yes or no", label="Restore case")
     """Restore the case of sentences written all in capitals, before tokenisation."""
+    permuted: str | None = run_field(
+        None,
+        "task",
+        min_length=1,
+        label="Permuted task",
+        legacy=None,
+        view=FieldView(seldom=True, unset="none"),
+    )
+    """A control: the task whose training labels are permuted over its training words, so that they say
+    nothing; spans stay whole and each label as frequent. What a run learns of its relations is what it learns
+    where there is none.
+    """
 
 
 class EncoderChoice(Part):

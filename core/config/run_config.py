@@ -197,6 +197,8 @@ class RunConfig(_Fields):
         if self.draw_tasks != "together" and (self.corpus_order, self.fraction_draw) != ("mixed", "once"):
             problem = "where corpora come in turn or the share is drawn each epoch."
             yield "draw_tasks", f" must be 'together' {problem}"
+        if self.permuted is not None and self.permuted not in self.tasks:
+            yield "permuted", f" must be one of the run's tasks ({names}), not '{self.permuted}'."
         if self.columns is not None and "tokens" not in self.columns:
             yield "columns", ": one of the names must be 'tokens', the column of the words."
         if self.prior is not None and self.prior not in (*PRIORS, PREDICTED):

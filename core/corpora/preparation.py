@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.corpora.assembly import SPLITS, describe, findings
+from core.corpora.controls import with_permuted
 from core.corpora.loading import corpus_overlaps, derivation_of, read
 from core.corpora.readers import CONLLU_TASKS, ONLY_TASKS, OTHER_COLUMNS
 from core.corpora.sampling import draw, parts, stream
@@ -115,6 +116,8 @@ def prepare(config: RunConfig) -> Corpus:
         raise ConfigError("head", f"{FIELD}: in IO labels every span begins with I-; use 'crf' or 'linear'.")
     if config.label_inventory == "corpus":
         corpus = replace(corpus, tasks=tuple(replace(task, labels=task.inventory) for task in corpus.tasks))
+    if config.permuted is not None:
+        corpus = with_permuted(corpus, config.permuted, config.seed)
     if config.truecase:
         corpus = _truecased(corpus)
     if config.alignment == "auto" and config.added_to is None:

@@ -74,8 +74,12 @@ def short_name(config: RunConfig) -> str:
 
 
 def paradigm_name(config: RunConfig) -> str:
-    """Returns `STL`, `MTL` or `MRN`; the name of a system that was trained elsewhere."""
-    return config.system or config.paradigm.upper()
+    """Returns `STL`, `MTL` or `MRN`; of a control `MRN control (ner permuted)`; else the other system's name.
+
+    No run is named without saying that it is a control.
+    """
+    name = config.system or config.paradigm.upper()
+    return name if config.permuted is None else f"{name} control ({config.permuted} permuted)"
 
 
 def run_name(run: Run) -> str:

@@ -142,21 +142,23 @@ def group_by_data(
     """
     known = conditions or {}
     by_corpus: dict[str, list[Run]] = defaultdict(list)
-    groups: dict[tuple[str, float, str], list[Run]] = defaultdict(list)
+    groups: dict[tuple[str, float, str, str | None], list[Run]] = defaultdict(list)
     for run in runs:
         by_corpus[run.config.corpus].append(run)
         groups[_data_key(run)].append(run)
     texts = {corpus: alike(same, known, TEXT) for corpus, same in by_corpus.items()}
     names = {run_id: name for by_text in texts.values() for run_id, name in _named_texts(by_text).items()}
     shares = Counter(corpus for corpus, _ in {key[:2] for key in groups})
-    ways = Counter(key[:2] for key in groups)
+    ways = Counter(key[:2] for key in {key[:3] for key in groups})
     named: list[tuple[DataGroup, str, list[Run]]] = []
-    for (corpus, fraction, pos_score), same in groups.items():
+    for (corpus, fraction, pos_score, permuted), same in groups.items():
         parts = [corpus_name(same[0].config)]
         if fraction < 1 or shares[corpus] > 1:
             parts.append(field_text("fraction", fraction))
         if ways[corpus, fraction] > 1:
             parts.append(f"POS by {SCORE_NAMES.get(pos_score, pos_score)}")
+        if permuted is not None:
+            parts.append(f"{permuted} permuted")
         note = _text_note(same, texts[corpus], known)
         by_name: dict[str, list[Run]] = defaultdict(list)
         for run in same:
@@ -175,9 +177,10 @@ def group_by_data(
     return dict(by_data)
 
 
-def _data_key(run: Run) -> tuple[str, float, str]:
+def _data_key(run: Run) -> tuple[str, float, str, str | None]:
     # Before shares in percent were read exactly, 1.1% was stored as the float next to 0.011.
-    return run.config.corpus, round(run.config.fraction, 12), run.config.pos_score
+    config = run.config
+    return config.corpus, round(config.fraction, 12), config.pos_score, config.permuted
 
 
 def _text_name(text: str | None) -> str:

@@ -1,4 +1,4 @@
-"""mrnlab relations: the correlations that a run learned, and the cosines of its task embeddings."""
+"""mrnlab relations: what a run learned, verdicts over seeds, controls, and the cosines of task embeddings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from core.config.fields import comma_list
 from core.config.typed import whole_number
 from core.errors import MRNLabError
 from core.metrics import OBJECTIVE, PENALTY, STATISTICS, statistic, statistics_at
@@ -21,8 +22,10 @@ from core.mrn.relations import (
     task_groups,
 )
 from core.plain_text import shortened
+from core.results.relations import RELATION_COLUMNS, control_configs, relation_tables, seeds_of
 from core.store import RunWithFacts, SnapshotKey, Store
-from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, one_of, opened_store
+from core.wording import p_text, which_runs
+from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, one_of, opened_store
 from jobs.cli.output import log, print_json, print_table, print_text, write_document
 from jobs.reports.render import csv_lines
 from jobs.reports.transfer import run_embeddings
@@ -105,20 +108,44 @@ _WIDEST_TABLE = 100
 @app.command()
 def relations(
     ctx: typer.Context,
-    run: Annotated[int, RUN_ARGUMENT],
+    runs: Annotated[list[int], RUNS_ARGUMENT],
     mode: Annotated[str, typer.Option(help=f"One of {', '.join(_MODES)}.")] = "task",
     step: Annotated[str, typer.Option(help="A stored step, or 'last'.")] = "last",
     numbers: Annotated[
         bool, typer.Option("--numbers", help="Print statistics of every mode, and its strongest pairs.")
     ] = False,
+    verdicts: Annotated[
+        bool,
+        typer.Option("--verdicts", help="Print verdicts of one run too, over its configuration's seeds."),
+    ] = False,
+    controls: Annotated[
+        str | None,
+        typer.Option(
+            "--launch-controls",
+            metavar="TASK,...",
+            help="Queue controls: these runs with the training labels of that task permuted, a run for each "
+            "task and seed.",
+        ),
+    ] = None,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
-    """Print the correlations that an MRN run has learned, as a matrix with labels, or in numbers.
+    """Print the correlations that an MRN run has learned, or of several runs the verdicts over seeds.
 
-    `--mode embedding` prints the cosines of the task embeddings of an MTL or MRN run.
+    One run: a matrix with labels, or numbers. `--mode embedding` prints the cosines of the task embeddings of
+    an MTL or MRN run. Several runs, or --verdicts: for each configuration which pairs are related, opposed,
+    without a relation that matters (within ±0.1), or undecided, against controls too where there are some.
     """
     one_of("--mode", _MODES)(mode)
+    if controls is not None:
+        _launch_controls(ctx, runs, comma_list(controls), json_=json_)
+        return
+    if verdicts or len(set(runs)) > 1:
+        if numbers or step != "last":
+            raise MRNLabError("--numbers and --step are of one run; verdicts are on the last step.")
+        _print_verdicts(ctx, runs, mode, csv=csv, json_=json_)
+        return
+    run = runs[0]
     number = None if step == "last" else whole_number(step)
     if step != "last" and number is None:
         raise MRNLabError(f"--step: '{shortened(step)}' is neither a step's number nor 'last'.")
@@ -146,6 +173,65 @@ def relations(
     if mode not in chosen.config.learned:
         log(f"The {mode} covariance is not learned in this run: its correlations stay zero.")
     _print_matrix(chosen, mode, key, learned.correlation(mode), csv=csv, json_=json_)
+
+
+def _print_verdicts(ctx: typer.Context, runs: Sequence[int], mode: str, *, csv: bool, json_: bool) -> None:
+    with opened_store(ctx) as store:
+        for run in runs:
+            store.run(run)  # a number that is none is refused
+        asked = set(runs) if len(set(runs)) > 1 else seeds_of(store, runs[0])
+        tables = relation_tables(store, asked, mode)
+    records = [record for table in tables for record in table.records]
+    if json_:
+        print_json(
+            {
+                "configurations": [
+                    {
+                        "configuration": table.name,
+                        "mode": mode,
+                        "runs": table.run_ids,
+                        "headline": table.headline,
+                        "basis": table.basis,
+                        "pairs": table.records,
+                    }
+                    for table in tables
+                ]
+            }
+        )
+    elif csv:
+        write_document(csv_lines(RELATION_COLUMNS, [[*record.values()] for record in records]))
+    else:
+        for table in tables:
+            print_text(f"{table.name}. {table.headline}")
+            log(table.basis)
+            print_table(
+                ("first", "second", "mean", "95% interval", "p", "verdict"),
+                [
+                    (
+                        table.rows.names[cell.i],
+                        table.rows.names[cell.j],
+                        f"{cell.mean:z.3f}",
+                        "" if cell.interval is None else "[{:z.3f}, {:z.3f}]".format(*cell.interval),
+                        p_text(cell.p),
+                        cell.verdict,
+                    )
+                    for cell in table.cells
+                ],
+            )
+
+
+def _launch_controls(ctx: typer.Context, runs: Sequence[int], tasks: Sequence[str], *, json_: bool) -> None:
+    from jobs.queue.submit import submit
+
+    with opened_store(ctx) as store:
+        configs = control_configs([store.run(run) for run in dict.fromkeys(runs)], tasks)
+        ids, present = submit(store, configs, f"controls of {which_runs(runs)}", reuse=True)
+    queued = [run for run in ids if run not in present]
+    log(f"Queued {which_runs(queued)}." if queued else "The store has these controls.")
+    if json_:
+        print_json({"runs": list(ids)})
+    else:
+        print_text(",".join(map(str, ids)))
 
 
 def _alignment(run: RunWithFacts) -> tuple[str | None, str | None]:

@@ -59,6 +59,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "fixed": _MRN | {"learn": "none", "task_correlation": 0.8},
     "measured": _MRN | {"affinity_every": 50},
     "task embeddings": _MTL | {"task_embedding": "projected"},
+    "control": _MRN | {"permuted": "ner"},
     "another system": {"corpus": "demo", "tasks": ("ner",), "paradigm": "other", "system": "flair"},
     "patient": _MTL | {"patience": 3, "lr_schedule": "constant", "clip_norm": 5.0},
     "dissertation": _MRN

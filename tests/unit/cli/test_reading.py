@@ -295,6 +295,29 @@ class TestRelations:
         assert "label covariance is not learned" in lab.call("relations", run_id, "--mode", "label").stderr
         assert "not learned" not in lab.call("relations", run_id).stderr
 
+    def test_several_runs_have_verdicts_over_seeds(self, lab: Laboratory) -> None:
+        facts = run_facts(alignment="exact", meet=((True, True), (True, True)))
+        runs = [
+            finished(lab.store, config(seed=seed, alignment="exact"), facts, snapshot(3, seed=seed))
+            for seed in (1, 2, 3)
+        ]
+        (table,) = lab.json("relations", *map(str, runs))["configurations"]
+        assert table["configuration"] == "MRN 0.001 · 3 seeds"
+        assert table["mode"] == "task"
+        (pair,) = table["pairs"]
+        assert (pair["first"], pair["second"], pair["seeds"]) == ("pos", "ner", 3)
+        assert pair["low"] < pair["mean"] < pair["high"]
+        # One run: its configuration's seeds. As a table and as CSV the same pairs.
+        assert lab.json("relations", str(runs[0]), "--verdicts")["configurations"] == [table]
+        assert lab.answer("relations", *map(str, runs)).startswith("MRN 0.001 · 3 seeds. ")
+        lines = lab.answer("relations", *map(str, runs), "--csv").splitlines()
+        assert lines[0].startswith("configuration,mode,first,second,mean,low,high,seeds,p_holm,verdict")
+        refused = lab.refusal("relations", *map(str, runs), "--numbers")
+        assert refused == "--numbers and --step are of one run; verdicts are on the last step."
+        assert "has no verdicts; name one of task, label" in lab.refusal(
+            "relations", *map(str, runs), "--mode", "feature"
+        )
+
 
 class TestTaskEmbeddings:
     def test_cosines_of_an_mtl_run_at_any_step(self, lab: Laboratory) -> None:

@@ -1,0 +1,324 @@
+"""The relations of configurations over their seeds, with verdicts and the controls that these rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.config import RunConfig
+from core.errors import MRNLabError
+from core.evaluation.relation_verdicts import (
+    BOUND,
+    NEGLIGIBLE,
+    OPPOSED,
+    RELATED,
+    Bools,
+    CellVerdict,
+    Floats,
+    RelationVerdicts,
+    relation_verdicts,
+)
+from core.mrn.relations import Relations, impossible_blocks, row_names
+from core.results.naming import group_names
+from core.results.samples import by_configuration, one_per_seed, readable
+from core.store import Run, RunState, RunWithFacts, Store
+from core.wording import all_of, plural
+
+MODES = ("task", "label")
+"""The kinds of rows that have verdicts: features belong to no task."""
+RELATION_COLUMNS = (
+    "configuration", "mode", "first", "second", "mean", "low", "high", "seeds", "p_holm", "verdict",
+    "control",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows that all seeds have: their names, the tasks that own each, the places (s, n) in each seed."""
+
+    names: tuple[str, ...]
+    owners: tuple[tuple[str, ...], ...]
+    places: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RelationTable:
+    """The relations of one configuration: its seeds, its rows and their verdicts.
+
+    `controls` has for each permuted task the seeds with a control.
+    """
+
+    name: str
+    mode: str
+    run_ids: tuple[int, ...]
+    rows: Rows
+    verdicts: RelationVerdicts
+    controls: Mapping[str, int]
+
+    @property
+    def cells(self) -> Iterable[CellVerdict]:
+        """The tested cells, the strongest first."""
+        return self.verdicts.cells()
+
+    @property
+    def headline(self) -> str:
+        """What is decided, in a sentence or two."""
+        return headline(self.verdicts, self.rows.names)
+
+    @property
+    def basis(self) -> str:
+        """What the verdicts rest on, in a sentence."""
+        return basis(self.verdicts, self.controls)
+
+    @property
+    def records(self) -> list[dict[str, object]]:
+        """A record of RELATION_COLUMNS for each tested cell."""
+        records: list[dict[str, object]] = []
+        for cell in self.cells:
+            low, high = cell.interval or (None, None)
+            values = (
+                *(self.name, self.mode, self.rows.names[cell.i], self.rows.names[cell.j], cell.mean),
+                *(low, high, self.verdicts.seeds, cell.p, cell.verdict, cell.controlled),
+            )
+            records.append(dict(zip(RELATION_COLUMNS, values, strict=True)))
+        return records
+
+
+def headline(verdicts: RelationVerdicts, names: Sequence[str], most: int = 3) -> str:
+    """Which cells are decided, with their counts, the strongest by name; nothing of what is undecided."""
+    tested = sum(1 for _ in verdicts.cells())
+    if not tested:
+        return "No relation between tasks could be learned."
+    if verdicts.seeds < 2:
+        return "Nothing is decided: there is one seed."
+    parts = []
+    for verdict in (RELATED, OPPOSED):
+        of_verdict = [cell for cell in verdicts.cells() if cell.verdict == verdict]
+        if of_verdict:
+            pairs = [f"{names[cell.i]} and {names[cell.j]} ({_interval(cell)})" for cell in of_verdict[:most]]
+            first = "the strongest " if len(of_verdict) > most else ""
+            parts.append(f"{_are(len(of_verdict))} {verdict}: {first}{all_of(pairs)}")
+    if count := verdicts.count(NEGLIGIBLE):
+        parts.append(f"{count} {'has' if count == 1 else 'have'} no relation that matters")
+    if not parts:
+        return f"None of {plural(tested, 'pair')} is decided."
+    return f"Of {plural(tested, 'pair')} {'; '.join(parts)}."
+
+
+def _are(count: int) -> str:
+    return f"{count} {'is' if count == 1 else 'are'}"
+
+
+def _interval(cell: CellVerdict) -> str:
+    text = f"{cell.mean:z.2f}"
+    if cell.interval is not None:
+        text += f" [{cell.interval[0]:z.2f}, {cell.interval[1]:z.2f}]"
+    return text.replace("-", "−")
+
+
+def basis(verdicts: RelationVerdicts, controls: Mapping[str, int]) -> str:
+    """Whether verdicts are against the bound alone or against controls too, in a sentence."""
+    text = f"Against ±{BOUND:g} over {plural(verdicts.seeds, 'seed')}, corrected over all pairs tested"
+    tested = int(np.triu(verdicts.tested, 1).sum())
+    controlled = int(np.triu(verdicts.controlled, 1).sum())
+    if not controlled:
+        return f"{text}; no controls."
+    which = all_of([f"{task} permuted ({plural(seeds, 'seed')})" for task, seeds in controls.items()])
+    return f"{text}; {controlled} of {tested} against controls too: {which}."
+
+
+def shared(matrices: Sequence[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]]) -> Rows:
+    """The rows of the first matrix that all of them have, by name. Each has names and owners."""
+    common = set(matrices[0][0]).intersection(*(names for names, _ in matrices[1:]))
+    kept = [place for place, name in enumerate(matrices[0][0]) if name in common]
+    names = tuple(matrices[0][0][place] for place in kept)
+    where = [{name: place for place, name in enumerate(own)} for own, _ in matrices]
+    places = np.array([[of[name] for name in names] for of in where], dtype=np.int64)
+    return Rows(names, tuple(matrices[0][1][place] for place in kept), places.reshape(len(matrices), -1))
+
+
+def tested_cells(runs: Sequence[RunWithFacts], mode: str, rows: Rows) -> Bools:
+    """(n, n) the cells whose verdicts are a family: pairs of rows of different tasks.
+
+    Where no pair is between tasks, because tasks share their rows, it is all pairs. Left out are pairs that
+    the alignment of a run fixes, and labels without training words.
+    """
+    size = len(rows.names)
+    possible = ~np.eye(size, dtype=bool)
+    for run, places in zip(runs, rows.places, strict=True):
+        for block in impossible_blocks(run.facts, mode, rows.owners):
+            possible[block.top : block.bottom, block.left : block.right] = False
+        counted = run.facts.cooccurrence if run.facts and mode == "label" else ()
+        if counted:  # a label without words correlates with nothing, not even with itself
+            seen = np.diagonal(np.array(counted))[places] > 0
+            possible &= seen[:, None] & seen
+    between = possible & ~np.array(
+        [[bool({*a} & {*b}) for b in rows.owners] for a in rows.owners], dtype=bool
+    ).reshape(size, size)
+    return between if between.any() else possible
+
+
+def control_of(config: RunConfig, task: str) -> RunConfig:
+    """The control of a run in which that task's training labels are permuted."""
+    return config.with_(permuted=task)
+
+
+def controls_of(store: Store, runs: Sequence[Run]) -> dict[str, dict[int, Run]]:
+    """The finished controls of runs of one configuration: by permuted task and seed, the newest of each.
+
+    Nothing but descriptions is read: the control of a task has a description of its own.
+    """
+    config = runs[0].config
+    if config.permuted is not None:
+        return {}
+    by_configuration = {control_of(config, task).configuration_id: task for task in config.tasks}
+    controls: dict[str, dict[int, Run]] = {}
+    stored = readable(store.runs_of(list(by_configuration), {RunState.SUCCEEDED}))[0]
+    for run in one_per_seed(stored, store.conditions(stored)):
+        controls.setdefault(by_configuration[run.configuration_id], {})[run.config.seed] = run
+    return {task: controls[task] for task in config.tasks if task in controls}
+
+
+def control_configs(runs: Sequence[Run], tasks: Collection[str]) -> list[RunConfig]:
+    """The controls of these runs, one for each of these tasks and seed.
+
+    Raises MRNLabError for a task that a run does not learn, and for a run that is a control or not MRN.
+    """
+    configs = []
+    for run in runs:
+        if run.config.paradigm != "mrn":
+            name = run.config.paradigm.upper()
+            raise MRNLabError(f"Run {run.id} is {name}; only MRN runs learn relations.")
+        if run.config.permuted is not None:
+            raise MRNLabError(f"Run {run.id} is a control itself; name the runs that it is a control of.")
+        for task in tasks:
+            if task not in run.config.tasks:
+                names = ", ".join(run.config.tasks)
+                raise MRNLabError(f"Run {run.id} has no task '{task}' to permute; its tasks are {names}.")
+            configs.append(control_of(run.config, task))
+    return list(dict.fromkeys(configs))
+
+
+def control_values(
+    controls: Mapping[str, Mapping[int, tuple[RunWithFacts, Relations]]],
+    seeds: Sequence[int],
+    mode: str,
+    rows: Rows,
+) -> Floats:
+    """(s, n, n) the correlations of the controls with these seeds, NaN where a cell has none.
+
+    A cell is controlled where the labels of one of its tasks are permuted. Of two controls the correlation
+    of larger size counts, so a relation must exceed both.
+    """
+    size = len(rows.names)
+    values = np.full((len(seeds), size, size), np.nan)
+    for task, by_seed in controls.items():
+        owned = np.array([task in owners for owners in rows.owners], dtype=bool)
+        cells = owned[:, None] | owned
+        for of_seed, seed in zip(values, seeds, strict=True):
+            if seed not in by_seed:
+                continue
+            run, learned = by_seed[seed]
+            matrix = learned.correlation(mode)
+            names = row_names(run.facts, run.config.tasks, mode, len(matrix))[0]
+            where = {name: place for place, name in enumerate(names)}
+            here = [place for place, name in enumerate(rows.names) if name in where]
+            there = [where[rows.names[place]] for place in here]
+            of_control = np.full((size, size), np.nan)
+            of_control[np.ix_(here, here)] = matrix[np.ix_(there, there)]
+            takes = cells & ~(np.abs(of_control) <= np.abs(of_seed)) & np.isfinite(of_control)
+            of_seed[takes] = of_control[takes]
+    return values
+
+
+def relation_tables(
+    store: Store, run_ids: Collection[int] | None = None, mode: str = "task"
+) -> list[RelationTable]:
+    """The relations at the last step of these MRN runs (of all that succeeded), a table a configuration.
+
+    Of each seed the newest successful run counts, as in every table; one snapshot a run is read. Controls
+    belong to the configuration that they are a control of, whether they are named or not. Raises MRNLabError
+    for another mode, and where none of the runs has relations.
+    """
+    if mode not in MODES:
+        raise MRNLabError(f"mode: '{mode}' has no verdicts; name one of {', '.join(MODES)}.")
+    runs = readable(store.runs(run_ids, states={RunState.SUCCEEDED}, with_facts=False))[0]
+    runs = [run for run in runs if run.config.paradigm == "mrn" and run.config.permuted is None]
+    counted = one_per_seed(runs, store.conditions(runs))
+    groups = [same for same in by_configuration(counted).values() if mode in same[0].config.learned]
+    if not groups:
+        raise MRNLabError(
+            f"None of these runs is a finished MRN run that learned relations of {mode}s; launch some with "
+            "several seeds."
+        )
+    tables = []
+    for name, same in zip(group_names(groups), groups, strict=True):
+        with_facts = sorted(
+            store.runs([run.id for run in same], with_facts=True), key=lambda run: run.config.seed
+        )
+        if table := _table(store, name, with_facts, mode):
+            tables.append(table)
+    if not tables:
+        raise MRNLabError("These runs have no relations stored; restored records may hold scores alone.")
+    return tables
+
+
+def _table(store: Store, name: str, runs: Sequence[RunWithFacts], mode: str) -> RelationTable | None:
+    stored = [(run, store.relations(run.id)[1]) for run in runs if store.snapshots(run.id)]
+    if not stored:
+        return None
+    runs = [run for run, _ in stored]
+    matrices = [learned.correlation(mode) for _, learned in stored]
+    rows = shared(
+        [
+            row_names(run.facts, run.config.tasks, mode, len(matrix))
+            for run, matrix in zip(runs, matrices, strict=True)
+        ]
+    )
+    values = np.stack(
+        [matrix[np.ix_(places, places)] for matrix, places in zip(matrices, rows.places, strict=True)]
+    )
+    controls = stored_controls(store, runs)
+    seeds = [run.config.seed for run in runs]
+    verdicts = relation_verdicts(
+        values, tested_cells(runs, mode, rows), control_values(controls, seeds, mode, rows)
+    )
+    return RelationTable(
+        name,
+        mode,
+        tuple(run.id for run in runs),
+        rows,
+        verdicts,
+        {task: len(by_seed.keys() & set(seeds)) for task, by_seed in controls.items()},
+    )
+
+
+def seeds_of(store: Store, run_id: int) -> list[int]:
+    """The successful runs of that run's configuration, by number. Raises RunNotFound."""
+    configuration = store.run(run_id).configuration_id
+    return [run.id for run in store.runs_of([configuration], {RunState.SUCCEEDED})]
+
+
+def stored_controls(
+    store: Store, runs: Sequence[Run]
+) -> dict[str, dict[int, tuple[RunWithFacts, Relations]]]:
+    """The controls of runs of one configuration with their facts and last relations, by task and seed."""
+    seeds = {run.config.seed for run in runs}
+    wanted = {
+        task: {seed: run for seed, run in by_seed.items() if seed in seeds}
+        for task, by_seed in controls_of(store, runs).items()
+    }
+    ids = [run.id for by_seed in wanted.values() for run in by_seed.values()]
+    with_facts = {run.id: run for run in store.runs(ids, with_facts=True)} if ids else {}
+    return {
+        task: {
+            seed: (with_facts[run.id], store.relations(run.id)[1])
+            for seed, run in by_seed.items()
+            if store.snapshots(run.id)
+        }
+        for task, by_seed in wanted.items()
+        if by_seed
+    }
