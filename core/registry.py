@@ -168,6 +168,14 @@ def task_smoothing(draw_tasks: str) -> float | None:
     return float(match[1]) if match[1] else None
 
 
+GRADIENT_BALANCING: dict[str, tuple[str, ...]] = {
+    "pcgrad": ("torchjd",),
+    "upgrad": ("torchjd", "qpsolvers", "quadprog"),
+    "cagrad": ("torchjd", "cvxpy", "clarabel"),
+}
+"""The values of `balancing` that combine gradients of tasks, and the optional packages that each needs."""
+
+
 # The priors and alignments by name, each with a line for the form. Needs no torch.
 #
 # A new prior or alignment has one line here and a module in `core/mrn` (CONTRIBUTING.md).

@@ -539,6 +539,19 @@ class Optimisation(Part):
         view=FieldView(unset="1 for each task"),
     )
     """What each task's loss is multiplied by, in the order of the tasks (unset: 1)."""
+    balancing: Literal["none", "uncertainty", "dwa", "pcgrad", "upgrad", "cagrad"] | None = run_field(
+        "none",
+        "choice",
+        label="Balance tasks",
+        when=lambda run: run["paradigm"] in ("mtl", "mrn") and run["prior"] != PREDICTED,
+        reason="a run of one task has nothing to balance; set the paradigm to mtl, or to mrn with another "
+        "prior",
+        legacy="none",
+    )
+    """How a step combines its tasks: 'none' takes the mean of their losses; 'uncertainty' learns a weight for
+    each loss (Kendall et al., 2018); 'dwa' weights a loss by how it fell in the last two epochs (Liu et al.,
+    2019); 'pcgrad', 'upgrad' and 'cagrad' combine the tasks' gradients on the shared weights, with TorchJD.
+    """
     affinity_every: int | None = run_field(
         None,
         "steps",

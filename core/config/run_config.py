@@ -54,6 +54,7 @@ from core.registry import (
     BY_CONFIGURATION,
     FROZEN,
     FULL,
+    GRADIENT_BALANCING,
     PREDICTED,
     PRIORS,
     base_name,
@@ -199,6 +200,13 @@ class RunConfig(_Fields):
             yield "draw_tasks", f" must be 'together' {problem}"
         if self.permuted is not None and self.permuted not in self.tasks:
             yield "permuted", f" must be one of the run's tasks ({names}), not '{self.permuted}'."
+        if self.balancing in GRADIENT_BALANCING:
+            is_drawn, is_frozen = self.draw_tasks != "together", self.encoder_training == FROZEN
+            problem = "a step of draw_tasks trains one task, whose gradient meets no other." * is_drawn
+            if is_frozen and not has_bilstm(self.encoder):
+                problem = "over a frozen encoder without a BiLSTM tasks share no trained weight."
+            if problem:
+                yield "balancing", f" must be none, uncertainty or dwa here: {problem}"
         if self.columns is not None and "tokens" not in self.columns:
             yield "columns", ": one of the names must be 'tokens', the column of the words."
         if self.prior is not None and self.prior not in (*PRIORS, PREDICTED):

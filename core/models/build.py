@@ -33,7 +33,7 @@ from core.models.sources import (
 )
 from core.models.word_model import word_encoder
 from core.paths import cache_dir
-from core.registry import FROZEN, FULL, reads_words
+from core.registry import FROZEN, FULL, GRADIENT_BALANCING, reads_words
 from core.wording import plural
 
 
@@ -173,7 +173,9 @@ def _shared_layers(
         left_to_right = transformer.reads_left_to_right()
         train_rows(transformer.inner, np.append(text.ids, tokenizer.pad))
         encoder = embed_tasks(transformer, tasks, config.task_embedding).to(device)
-        if encoder is transformer:  # task embeddings pass through it once for each task
+        # A recorded step has one pass in each direction: task embeddings pass forward once for each task, and
+        # gradients of tasks are several passes backward.
+        if encoder is transformer and config.balancing not in GRADIENT_BALANCING:
             transformer.record_steps()
         if isinstance(encoder, TaskEmbeddedTransformer):
             notes = (*notes, encoder.note)

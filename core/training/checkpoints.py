@@ -7,6 +7,7 @@ A state is all that a training needs to go on exactly, as safetensors and JSON, 
 | `model.NAME`                | weights; those not trained, and rows that never occur, are no part    |
 | `optimiser.NUMBER.FIELD`    | AdamW's step and moments of each trained weight                       |
 | `prior.NAME`                | the covariances                                                       |
+| `balancing.NAME`            | learned weights of tasks, or losses of epochs that weights follow     |
 | `random.cpu`, `random.cuda` | torch's generators, which dropout draws from                          |
 
 `state.json` has the rest: the progress, the learning rates, the schedule, the generator of the data's order
@@ -74,6 +75,7 @@ def state_writer(
     parts: dict[str, Mapping[str, Tensor]] = {
         "model": run.model.state_dict(),
         "prior": run.prior.state_dict(),
+        "balancing": run.balancing.state_dict(),
         "random": generators,
         **{f"optimiser.{number}": moments for number, moments in optimiser["state"].items()},
     }
@@ -106,6 +108,7 @@ def read_state(folder: Path, run: TrainingRun) -> Progress:
         parts[part][name] = value.clone()
     run.model.load_state_dict(parts["model"])
     run.prior.load_state_dict(parts["prior"])
+    run.balancing.load_state_dict(parts["balancing"])
     moments: dict[int, dict[str, Tensor]] = defaultdict(dict)
     for path, value in parts["optimiser"].items():
         number, _, name = path.partition(".")

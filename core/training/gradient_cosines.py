@@ -6,7 +6,6 @@ Losses are those of training (21), without weights of tasks, penalty and dropout
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
@@ -16,14 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from core.encoding.batches import Batch
-from core.models.encoders import parts_of
+from core.models.encoders import shared_weights
 from core.models.tagger import MultiTaskTagger
 from core.training.setup import TrainingRun
 from core.transfer.cosines import gradient_curve
 
 _STREAM = 2  # of the seed: the batches of measurements are drawn apart from those of the training
-
-_OF_ONE_TASK = re.compile(r"\.gate_|\.task_vectors")
 
 
 def measure_gradient_cosines(run: TrainingRun, batch: Batch, step: int) -> dict[tuple[str, str], float]:
@@ -39,24 +36,11 @@ def measure_gradient_cosines(run: TrainingRun, batch: Batch, step: int) -> dict[
         batches = list(train.one_of_each(np.random.default_rng([run.config.seed, _STREAM, step])))
     on_device = [drawn.to(run.device) for drawn in batches]
     with _without_dropout(run.model):
-        cosines = gradient_cosines(run.model, shared_weights(run), on_device).tolist()
+        cosines = gradient_cosines(run.model, shared_weights(run.model), on_device).tolist()
     values = {
         gradient_curve(names[i], names[j]): cosines[i][j] for i, j in combinations(range(len(names)), 2)
     }
     return {curve: value for curve, value in values.items() if math.isfinite(value)}
-
-
-def shared_weights(run: TrainingRun) -> list[nn.Parameter]:
-    """The trained weights below the heads, without the weights that each task has for itself.
-
-    The latter are SC-LSTM's gates and task embeddings.
-    """
-    parts = parts_of(run.model)
-    return [
-        weight
-        for name, weight in run.model.named_parameters()
-        if weight.requires_grad and parts[weight] != "heads" and not _OF_ONE_TASK.search(name)
-    ]
 
 
 def gradient_cosines(

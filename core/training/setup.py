@@ -35,6 +35,7 @@ from core.mrn.alignments import LabelCounts, align, alignment_facts
 from core.mrn.priors import PRIOR_CLASSES, NoPrior, Prior, PriorSettings
 from core.records import Note, RunFacts, SelectBy, Sink, TaskFacts
 from core.training.added import predicted_prior
+from core.training.balancing import Balancing, make_balancing
 from core.training.data import SplitData, encode_corpus, task_facts
 from core.training.evaluate import Scorer
 from core.training.trainable import check_trainable
@@ -53,9 +54,9 @@ _OPTIMISERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
 
 
 def make_optimiser(
-    model: nn.Module, config: RunConfig, total_steps: int
+    model: nn.Module, config: RunConfig, total_steps: int, balanced: Sequence[nn.Parameter] = ()
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LambdaLR]:
-    """The optimiser with a learning rate for each part of the model.
+    """The optimiser with a learning rate for each part of the model; what balances tasks has that of heads.
 
     They stay, or fall linearly to zero over `total_steps` steps, without warm-up (dissertation, section 6.1).
     """
@@ -69,6 +70,8 @@ def make_optimiser(
         weights = [weight for weight in model.parameters() if parts[weight] == part]
         if weights and lr is not None:
             groups.append({"params": weights, "lr": lr, "name": part})
+    if balanced:
+        groups.append({"params": balanced, "lr": config.lr_heads, "name": "balancing", "weight_decay": 0.0})
     optimiser = _OPTIMISERS[config.optimiser](groups, weight_decay=config.weight_decay)
     for module in model.modules():
         if isinstance(module, TrainedRows) and isinstance(optimiser, torch.optim.AdamW):
@@ -95,6 +98,7 @@ class TrainingRun:
     scorers: Mapping[str, Scorer]
     model: MultiTaskTagger
     prior: Prior
+    balancing: Balancing
     optimiser: torch.optim.Optimizer
     schedule: torch.optim.lr_scheduler.LambdaLR
     order: np.random.Generator
@@ -194,7 +198,9 @@ def set_up(config: RunConfig, corpus: Corpus, threads: int | None = None) -> Tra
         init=config.head_init,
         dropout=config.dropout,
     ).to(device)
-    optimiser, schedule = make_optimiser(model, config, len(train.batches) * config.epochs)
+    balancing = make_balancing(config, model, device)
+    steps = len(train.batches) * config.epochs
+    optimiser, schedule = make_optimiser(model, config, steps, balancing.learned)
     prior, relation_facts, alignment_notes = (
         _prior(config, corpus, train, tasks, model, device)
         if base_heads is None
@@ -221,6 +227,7 @@ def set_up(config: RunConfig, corpus: Corpus, threads: int | None = None) -> Tra
         scorers,
         model,
         prior,
+        balancing,
         optimiser,
         schedule,
         order=np.random.default_rng([config.seed, _ORDER_STREAM]),

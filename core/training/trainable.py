@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from core.config import OTHER, RunConfig
 from core.corpora.types import Task
 from core.errors import FIELD, ConfigError, NothingToLearn
-from core.registry import FROZEN, has_bilstm, reads_words
+from core.registry import FROZEN, GRADIENT_BALANCING, has_bilstm, reads_words
 from core.tasks import KINDS
+from core.wording import all_of
 
 
 def check_trainable(config: RunConfig, tasks: Sequence[Task]) -> None:
@@ -19,6 +21,13 @@ def check_trainable(config: RunConfig, tasks: Sequence[Task]) -> None:
     if config.paradigm == OTHER:
         problem = f"the predictions of {config.system} were imported, so there is no training to repeat."
         raise ConfigError("paradigm", f"{FIELD}: {problem} Choose stl, mtl or mrn.")
+    packages = GRADIENT_BALANCING.get(config.balancing or "", ())
+    if missing := [package for package in packages if find_spec(package) is None]:
+        raise ConfigError(
+            "balancing",
+            f"{FIELD}: {config.balancing} needs {all_of(missing)} of the extra balancing; install it with "
+            "pip install 'mrnlab[balancing]'.",
+        )
     whole = [task.name for task in tasks if KINDS[task.scheme].reads != "words"]
     pairs = [task for task in tasks if KINDS[task.scheme].reads == "pair"]
     if config.added_to is not None and whole:

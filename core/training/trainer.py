@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from torch.autograd import backward
 
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
@@ -130,11 +129,13 @@ def train_step(run: TrainingRun, batch: Batch) -> StepLosses:
     sums, counts = run.model.losses(run.model(batch), batch)
     losses = sums / counts.clamp_min(1)  # L_t, (21)
     weighted = losses if run.task_weights is None else losses * run.task_weights
+    present = counts > 0
+    terms = run.balancing.terms(weighted, present)
     penalty = run.prior.penalty(run.model.heads.weight)  # λ · L_reg, (23)
-    tasks = (counts > 0).sum().clamp_min(1) if batch.partial else len(losses)
-    total = weighted.sum() / tasks + penalty  # (22), (23); the mean, as the program has it
+    tasks = present.sum().clamp_min(1) if batch.partial else len(losses)
+    total = terms.sum() / tasks + penalty  # (22), (23); the mean, as the program has it
     run.optimiser.zero_grad(set_to_none=True)
-    backward(total)
+    run.balancing.backward(total, lambda: terms / tasks, present)
     if run.config.clip_norm is not None:
         torch.nn.utils.clip_grad_norm_(run.model.parameters(), run.config.clip_norm)
     run.optimiser.step()
@@ -165,6 +166,7 @@ def _end_epoch(
         }
         sink(EpochMetrics(progress.step, epoch, log.seconds, values))
     progress.history.append(DevMetrics(epoch, mean, loss))
+    run.balancing.end_epoch()
     if progress.learns_relations and log.last_penalty <= _VANISHED * log.last_loss:
         message = (
             f"The penalty has vanished ({log.last_penalty:.1e} beside a loss of {log.last_loss:.2g}): from "

@@ -108,7 +108,7 @@ def _features(config: RunConfig) -> _Kind:
 
 def _kind(config: RunConfig) -> _Kind:
     """Returns the fields that decide how long a run takes for a pass over its data."""
-    training = config.paradigm, config.head, config.draw_tasks, config.affinity_every
+    training = config.paradigm, config.head, config.draw_tasks, config.affinity_every, config.balancing
     return *_features(config), config.batch_size, config.batch_tokens, *training
 
 

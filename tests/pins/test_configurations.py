@@ -53,6 +53,7 @@ CONFIGURATIONS: dict[str, dict[str, Any]] = {
     "words in gates": _MRN
     | {"encoder": "sc-lstm", "capitals": False, "characters": "none", "input_dropout": 0.2},
     "drawn": _MTL | {"draw_tasks": "uniform", "task_weights": (1, 3), "optimiser": "adadelta"},
+    "balanced": _MTL | {"balancing": "dwa"},
     "words in windows": _MTL | {"encoder": "bilstm", "window": 3, "shared_dense": 1, "task_dense": 2},
     "texts": _MTL | {"pooling": "mean", "pair_encoding": "together", "pair_heads": "shared"},
     "shared heads": _MTL | {"heads": "shared"},

@@ -17,9 +17,9 @@ from core.corpora.types import Corpus, Sentence, Task
 from core.encoding.batches import Batch
 from core.errors import ConfigError
 from core.metrics import StepMetrics
-from core.models.encoders import parts_of
+from core.models.encoders import parts_of, shared_weights
 from core.store import Store
-from core.training.gradient_cosines import gradient_cosines, measure_gradient_cosines, shared_weights
+from core.training.gradient_cosines import gradient_cosines, measure_gradient_cosines
 from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train_step
 from core.transfer.cosines import cosine_matrix, curves_of, embedding_curve, gradient_curve
@@ -92,7 +92,10 @@ def test_equal_to_a_loop_by_hand(changes: dict[str, Any], encoder: str) -> None:
     if batch.task is not None:
         batches = list(run.splits["train"].batches.one_of_each(np.random.default_rng(0)))
     run.model.eval()
-    measured, expected = gradient_cosines(run.model, shared_weights(run), batches), by_hand(run, batches)
+    measured, expected = (
+        gradient_cosines(run.model, shared_weights(run.model), batches),
+        by_hand(run, batches),
+    )
     np.testing.assert_allclose(measured.numpy(), expected, atol=1e-6)
     assert np.abs(expected - np.eye(2)).max() > 1e-3  # and not nothing
 

@@ -63,6 +63,16 @@ KINDS: dict[str, dict[str, Any]] = {
     "measured in turn": {"affinity_every": 2, "corpus_order": "in_turn", "dropout": 0.3},
     "top layers": {"encoder_training": "top:1", "dropout": 0.3},
     "top bilstm": {"encoder_training": "top:1", "bilstm_hidden": 8, "paradigm": "mrn", "update_every": 2},
+    "uncertainty": {"balancing": "uncertainty", "dropout": 0.3},
+    "dwa": {"balancing": "dwa", "epochs": 5, "batch_size": 16, "dropout": 0.3},
+    "pcgrad": {"balancing": "pcgrad", "paradigm": "mrn", "update_every": 2, "dropout": 0.3},
+    "upgrad bilstm": {
+        "balancing": "upgrad",
+        "encoder_training": "frozen",
+        "bilstm_hidden": 8,
+        "dropout": 0.3,
+    },
+    "cagrad": {"balancing": "cagrad", "encoder_training": "top:1", "dropout": 0.3},
     "gpu": {"device": "cuda", "paradigm": "mrn", "update_every": 2, "dropout": 0.3},
 }
 

@@ -28,7 +28,7 @@ from core.encoding.batches import Batch
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import ConfigError, EncoderError
 from core.models import model_io
-from core.models.encoders import parts_of
+from core.models.encoders import parts_of, shared_weights
 from core.models.encoders.fast_bert import train_rows
 from core.models.encoders.task_embedding import (
     TaskEmbeddedTransformer,
@@ -40,7 +40,6 @@ from core.models.encoders.transformer import Transformer, load_transformer
 from core.models.tagger import Heads, MultiTaskTagger
 from core.models.task_folders import save_task_folders
 from core.records import TaskFacts
-from core.training.gradient_cosines import shared_weights
 from core.training.setup import set_up
 from tests.tiny import tiny_bert
 from tests.toys import config, corpus
@@ -378,7 +377,7 @@ def test_only_a_run_with_task_embeddings_reads_for_each_task(encoder: str, chang
     assert any(note.startswith("Task embeddings (attention) add ") for note in run.facts.notes)
     encoder_weights = [weight for weight, part in parts_of(run.model).items() if part == "encoder"]
     (vectors,) = (weight for name, weight in run.model.named_parameters() if "task_vectors" in name)
-    shared = shared_weights(run)
+    shared = shared_weights(run.model)
     assert len(shared) == len(encoder_weights) - 1
     assert not any(weight is vectors for weight in shared)
 

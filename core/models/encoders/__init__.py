@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Literal, Protocol, runtime_checkable
 
@@ -61,3 +62,19 @@ def parts_of(model: nn.Module) -> dict[Tensor, Part]:
             lower = {id(weight) for weight in module.below.parameters()}
             parts |= {weight: module.part for weight in module.parameters() if id(weight) not in lower}
     return parts
+
+
+_OF_ONE_TASK = re.compile(r"\.gate_|\.task_vectors|\.own\.")
+
+
+def shared_weights(model: nn.Module) -> list[nn.Parameter]:
+    """The trained weights below a tagger's heads, without those that each task has for itself.
+
+    The latter are SC-LSTM's gates, task embeddings and dense layers of tasks.
+    """
+    parts = parts_of(model)
+    return [
+        weight
+        for name, weight in model.named_parameters()
+        if weight.requires_grad and parts[weight] != "heads" and not _OF_ONE_TASK.search(name)
+    ]
