@@ -9,8 +9,7 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cached_property
 from pathlib import Path
@@ -31,12 +30,12 @@ from core.corpora.uploads import save_dataset
 from core.errors import ConfigError, CorpusError, MRNLabError
 from core.evaluation.comparison import check_matters
 from core.evaluation.statistics import MATTERS
-from core.metrics import DEV_SCORE, TOTAL, EpochMetrics, StepMetrics
 from core.mrn.relations import MODES, row_names
 from core.paths import given_path, own_checkpoint
 from core.predictions import Predictions, add_predictions
 from core.recording.foreground import train_here
-from core.records import Event, Note, RunFacts, Sink
+from core.recording.progress import progress_bar
+from core.report import PARTS, ReportAsked, make_report
 from core.results.compared import COMPARED_COLUMNS, compared
 from core.results.comparisons import differences
 from core.results.records import SCORE_COLUMNS, score_records
@@ -49,7 +48,7 @@ from core.results.where import WHERE_COLUMNS, where
 from core.store import Run, RunState, RunWithFacts, Store
 from core.tagging import TaggedSpan, Tagger, check_texts, load_tagger, spans_in, text_of
 from core.tasks import KINDS, tasks_reading
-from core.tasks.scores import FIGURES, report_rows, score_text
+from core.tasks.scores import FIGURES, report_rows
 from core.wording import all_of
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ def train(run: RunConfig, *, lab: Laboratory | None = None, progress: bool = Tru
         folder = Path(tempfile.mkdtemp(prefix="mrnlab-"))
         lab = Laboratory(f"sqlite:///{folder / 'runs.db'}")
         weakref.finalize(lab, shutil.rmtree, folder, ignore_errors=True)
-    with _progress_bar(progress) as watch:
+    with progress_bar(progress) as watch:
         run_id = train_here(lab.store, run, watch, folder)
     return StoredRun(lab, run_id, folder)
 
@@ -117,28 +116,6 @@ def _word_lists(table: pd.DataFrame) -> bytes:
         words = table.rename(columns={"word": "tokens"})
         table = words.groupby("sentence", sort=False).agg(list).reset_index(drop=True)
     return table.to_json(orient="records", lines=True, force_ascii=False).encode()
-
-
-@contextmanager
-def _progress_bar(shown: bool) -> Iterator[Sink]:
-    from tqdm.auto import tqdm
-
-    score_names: list[str] = []
-    with tqdm(unit="step", disable=not shown) as bar:
-
-        def watch(event: Event) -> None:
-            if isinstance(event, RunFacts):
-                bar.reset(total=event.total_steps)
-                score_names.extend(task.score_name for task in event.tasks if not task.auxiliary)
-            elif isinstance(event, StepMetrics):
-                bar.update(event.step - bar.n)
-            elif isinstance(event, EpochMetrics):
-                score = score_text(event.values.get((TOTAL, DEV_SCORE.name)), *score_names)
-                bar.set_description(f"epoch {event.epoch}, dev score {score}")
-            elif isinstance(event, Note) and shown:
-                bar.write(event.message)
-
-        yield watch
 
 
 def _places(sentence: Sentence, task: str) -> list[dict[str, object]]:
@@ -369,6 +346,27 @@ class Laboratory:
             raise MRNLabError(f"{baseline} has no seed and task in common with these configurations.")
         colours = dict(zip(view.tasks, SERIES, strict=False))
         return against_chart(view, colours, of_tasks=of_tasks, differences=base is not None)
+
+    def report(
+        self,
+        run_ids: Collection[int],
+        path: str | Path = "report.html",
+        *,
+        title: str = "",
+        text: str = "",
+        parts: Sequence[str] = tuple(PARTS),
+        split: Split = "test",
+    ) -> Path:
+        """Write a report on these finished runs as one HTML file (`mrnlab report`), and return its path.
+
+        `text` is Markdown. A warning names parts that these runs cannot have. Raises MRNLabError.
+        """
+        asked = ReportAsked(self.store.url, tuple(run_ids), split, title, text, tuple(parts))
+        made, file = make_report(asked), given_path(path)
+        for name, why in made.missing.items():
+            warnings.warn(f"Without {name}: {why}", stacklevel=2)
+        file.write_text(made.html, encoding="utf-8")
+        return file
 
     def add_predictions(
         self,

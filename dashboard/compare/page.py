@@ -10,6 +10,7 @@ from dashboard.compare.compared_runs import pick_compared_runs, table_of
 from dashboard.compare.comparison import answer
 from dashboard.compare.mistakes import closer_look
 from dashboard.compare.scores import summary_table
+from dashboard.shared.downloads import report_button
 from dashboard.shared.states import empty, title
 
 title(
@@ -36,6 +37,7 @@ if not table.rows:
     st.stop()
 
 table, pair = answer(table, compared)
+report_button([run.id for run in compared.runs], compared.split)
 summary_table(table, compared)
 draw_against(compared)
 if pair is not None:

@@ -89,7 +89,7 @@ def _call(key: str, name: str, then: Callable[[Any], None]) -> None:
 
 _ICON = '<svg viewBox="0 0 24 24" aria-hidden="true"><path d="{}" /></svg>'
 _SPEEDS = "".join(f'<option value="{x}"{" selected" * (x == 1)}>{x}×</option>' for x in (0.5, 1, 2, 4))
-_MATRIX = f"""
+MATRIX = f"""
 <div id="root">
   <div class="bar" hidden>
     <div class="group">
@@ -122,9 +122,9 @@ _MATRIX = f"""
 """
 _mount_chart = component("chart", html=None, isolate_styles=False)
 _mount_legend = component("curve_legend", html='<div id="root" class="legend" tabindex="-1"></div>')
-_MATRIX_HELPERS = ("picture.js", "matrix_picture.js")
-_mount_matrix = component("matrix", *_MATRIX_HELPERS, html=_MATRIX)
-_mount_matrix_feed = component("matrix", *_MATRIX_HELPERS, html=None, key="matrix_feed")
+MATRIX_HELPERS = ("picture.js", "matrix_picture.js")
+_mount_matrix = component("matrix", *MATRIX_HELPERS, html=MATRIX)
+_mount_matrix_feed = component("matrix", *MATRIX_HELPERS, html=None, key="matrix_feed")
 
 
 @dataclass(frozen=True)

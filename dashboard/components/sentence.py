@@ -91,9 +91,21 @@ def sentence(
     Span tasks that no lane marks anything of are folded away. Of each sentence the first `most_words` are
     drawn; how many are left out is written under it. Sentences that are not `small` can be copied and saved.
     """
+    data = sentence_data(blocks, small=small, confidence=confidence, most_words=most_words)
+    _mount(key=key, data=data)
+
+
+def sentence_data(
+    blocks: Sequence[SentenceBlock],
+    *,
+    small: bool = False,
+    confidence: bool = False,
+    most_words: int = MOST_WORDS,
+) -> dict[str, Any]:
+    """What sentence.js draws the blocks from."""
     short = without_shared(list(dict.fromkeys(lane.task for block in blocks for lane in block.lanes)))
     drawn = [_block(block, short, most_words) for block in blocks]
-    _mount(key=key, data={"blocks": drawn, "small": small, "confidence": confidence})
+    return {"blocks": drawn, "small": small, "confidence": confidence}
 
 
 def lane_kind(scheme: str) -> str:

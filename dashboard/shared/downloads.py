@@ -1,4 +1,4 @@
-"""Tables on a page, as files, and as text to paste."""
+"""Tables on a page, as files, and as text to paste; the report on its runs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
+from core.errors import MRNLabError
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
+from core.paths import database_url
 from core.plain_text import spreadsheet_cell
+from core.report import ReportAsked, make_report
 from dashboard.components.charts import component
-from dashboard.text import unbroken
+from dashboard.text import escape, unbroken
 from jobs.reports.parts import Form, Sheet, number_text
 from jobs.reports.render import Markup, cell_texts, csv_text, latex, markdown
 
@@ -147,3 +150,35 @@ def copy_table(
         {"name": "TSV", "text": csv_text(columns, rows, delimiter="\t")},
     ]
     _mount_copy(key=f"{key}_copy", data={"formats": formats}, width="content")
+
+
+_READY = "report_ready"
+
+
+def report_button(run_ids: Sequence[int], split: str) -> None:
+    """Draws the button: the first click makes the report, the second saves it."""
+    asked = ReportAsked(database_url(), tuple(sorted(run_ids)), split)
+    ready = st.session_state.get(_READY)
+    if ready is None or ready[0] != asked:
+        if not st.button(
+            "Report",
+            icon=":material/description:",
+            key="make_report",
+            help="One HTML file that opens anywhere: answer, scores, relations, sentences, commands.",
+        ):
+            return
+        try:
+            with st.spinner("Making the report"):
+                ready = st.session_state[_READY] = asked, make_report(asked).html
+        except MRNLabError as error:
+            st.warning(escape(str(error)), icon=":material/warning:")
+            return
+    st.download_button(
+        "Save report",
+        ready[1],
+        "report.html",
+        "text/html",
+        icon=":material/download:",
+        on_click="ignore",
+        key="save_report",
+    )

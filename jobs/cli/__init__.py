@@ -14,6 +14,7 @@ from jobs.cli import (  # noqa: F401
     launch,
     listing,
     relations,
+    report,
     results,
     study,
     suspects,

@@ -26,7 +26,7 @@ from jobs.engines import ENGINES
 
 # In the order of a run's life, which is also the order of the help.
 _READING = ["runs", "show", "metrics", "results", "compare", "decide", "suspects", "appendix"]
-_READING += ["relations", "tag"]
+_READING += ["report", "verify", "relations", "tag"]
 _CHANGING = ["stop", "priority", "resume", "retry", "archive", "restore", "keyword", "delete"]
 _ASKING = ["corpus", "launch", "study", "transfer"]
 _KEEPING = ["export", "import", "import-predictions", "backup", "queue", "worker", "dashboard", "doctor"]

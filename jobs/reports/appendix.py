@@ -66,6 +66,21 @@ def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
     return [*parts, Heading("Software"), _versions(sorted(counted, key=lambda run: -run.id))]
 
 
+def configuration(store: Store, run_ids: Sequence[int]) -> list[Part]:
+    """Returns what was trained where at which cost, the commands that train it again, and the versions."""
+    results = stored_results(store, run_ids, with_facts=True)
+    parts: list[Part] = []
+    for group, runs in results.groups.items():
+        by_id = {run.id: run for run in runs}
+        tables = _by_method({split: results.table(group, split) for split in ("dev", "test")})
+        rows = tables["test"].rows or tables["dev"].rows
+        parts.append(_costs(rows, by_id, group))
+        commands = dict.fromkeys(_command(of, by_id) for row in rows for of in row.tried)
+        parts += [f"These commands train the runs on {group.name} again:", Code(tuple(commands))]
+    counted = [run for runs in results.groups.values() for run in runs]
+    return [*parts, _versions(sorted(counted, key=lambda run: -run.id))]
+
+
 def _facts(run: Run) -> RunFacts | None:
     return run.facts if isinstance(run, RunWithFacts) else None
 

@@ -302,7 +302,7 @@ def _cell_text(sheet: Sheet, entry: Entry | None, markup: Markup) -> str:
     return " ".join(filter(None, (marked, markup.escape(beside), n)))
 
 
-def _right_aligned(sheet: Sheet) -> list[bool]:
+def right_aligned(sheet: Sheet) -> list[bool]:
     """Returns for each column after the first whether at least half of its defined cells are numbers."""
     rows = [entries for block in sheet.blocks for _, entries in block.rows]
     right = []
@@ -372,7 +372,7 @@ def markdown(part: Part) -> str:
     def line(cells: Iterable[str]) -> str:
         return f"| {' | '.join(cells)} |"
 
-    rules = ["---:" if right else "---" for right in _right_aligned(part)]
+    rules = ["---:" if right else "---" for right in right_aligned(part)]
     lines = [line(map(_escaped, part.head)), line(["---", *rules])]
     for block in part.blocks:
         if block.title:
@@ -387,14 +387,14 @@ _BEGINNING = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=>|[+-](?:[\s-]|$)))")
 
 
 def _escaped(text: str) -> str:
-    return _MARKS.sub(r"\\\g<0>", _on_one_line(text))
+    return _MARKS.sub(r"\\\g<0>", on_one_line(text))
 
 
 def _block(text: str) -> str:
     return _BEGINNING.sub(r"\1\\", _escaped(text))
 
 
-def _on_one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
     """Returns the text without line ends, and with control characters escaped: LaTeX refuses them."""
     return terminal_text(" ".join(text.split()))
 
@@ -414,7 +414,7 @@ _LATEX = str.maketrans(
 
 def tex(text: str) -> str:
     """Returns plain text as LaTeX on one line."""
-    return _on_one_line(text).translate(_LATEX)
+    return on_one_line(text).translate(_LATEX)
 
 
 _TEX = Markup(tex, r"\textbf{{{}}}", "--", {HIGHER: r"\textbf{{{}}}", LOWER: r"\emph{{{}}}"})
@@ -449,7 +449,7 @@ def latex(part: Part) -> str:
         # After a line end, these would be read as its options.
         return f"    {'{}' * line.startswith(('[', '*'))}{line} \\\\"
 
-    columns = "".join("r" if right else "l" for right in _right_aligned(part))
+    columns = "".join("r" if right else "l" for right in right_aligned(part))
     lines = [
         r"% \usepackage{booktabs}",
         r"\begin{table}",
