@@ -38,6 +38,7 @@ KEYS = {
     "evaluation": "evaluation_share_of_epoch",
     "formulas": "found data_sets nodes test_mse seconds cpu_seconds",
     "machamp": "epoch_s over_crf dev",
+    "balancing": "over_none",
     "mrn_step": "update_speedup mrn_over_mtl",
     "on_gpu": "done failed left",
     "pages": "runs points open_s open_cpu_s live_update_ms live_update_kb relations_step_ms",
@@ -84,6 +85,8 @@ def test_quick(
             pytest.skip("it measures Chromium, which is not installed")
     if name == "training" and importlib.util.find_spec("accelerate") is None:
         pytest.skip("Trainer needs accelerate: pip install 'mrnlab[bench]'")
+    if name == "balancing" and importlib.util.find_spec("torchjd") is None:
+        pytest.skip("gradients are combined with TorchJD: pip install 'mrnlab[balancing]'")
     if name == "formulas" and importlib.util.find_spec("pyoperon") is None:
         pytest.skip("formulas are learned with pyoperon: pip install 'mrnlab[formulas]'")
     if name == "on_gpu":
