@@ -13,6 +13,8 @@ OF_MRN = {
     *("prior", "alignment", "lambda", "learn", "shrinkage", "update_every", "update_timing", "snapshots"),
     *("label_scale", "task_correlation", "added_to"),
 }
+OF_NO_PAPER = {"system", "permuted", "balancing"}
+"""Fields of imported predictions, of a control, and of methods that none of the papers has."""
 _ROOT = Path(__file__).resolve().parents[2]
 _PAGE = (_ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
 _HEADS = {"dissertation": "protocol", "sc-lstm": "SC-LSTM", "tea": "TEA-BERT"}
@@ -36,7 +38,7 @@ def assert_published(preset: str, values: dict[str, str], *, of_no_paper: set[st
     """A run with the preset has the published values; each field is published, of no paper, or unset."""
     published = published_values(preset)
     assert {field: values[field] for field in published} == published
-    assert published.keys() | of_no_paper | unset | {"system"} == values.keys()  # of imported predictions
+    assert published.keys() | of_no_paper | unset | OF_NO_PAPER == values.keys()
     assert {values[field] for field in unset} == {"None"}
     assert PRESETS[preset].keys() <= published.keys()
 

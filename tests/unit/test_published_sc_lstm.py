@@ -112,7 +112,7 @@ class TestPlan:
 
     def test_families_of_a_setting_differ_in_nothing_but_what_they_are(self) -> None:
         differing = {
-            "stl": {"paradigm", "tasks", "heads"},
+            "stl": {"paradigm", "tasks", "heads", "balancing"},
             "lstm-s": set(),
             "lstm-d": {"encoder", "task_order", "lstm_layers"},
             "sc-lstm": {"encoder"},
