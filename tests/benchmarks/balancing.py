@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from statistics import median
-from typing import get_args
+from typing import Any, get_args
 
 import torch
 
@@ -33,7 +33,7 @@ from tests.benchmarks._harness import (
     ratio,
 )
 
-ENCODERS = {
+ENCODERS: dict[str, dict[str, Any]] = {
     "minilm": {},
     "minilm, last two layers": {"encoder_training": "top:2"},
     "minilm+bilstm, frozen": {"encoder_training": "frozen", "bilstm_hidden": 64},
