@@ -21,12 +21,12 @@ from core.config import FIELD_HELP, RunConfig, public_name
 from core.config.fields import comma_list
 from core.corpora import load, prepare
 from core.corpora.assembly import older_text_hash
-from core.corpora.hub import HubName
+from core.corpora.catalogue.hub import HubName
+from core.corpora.catalogue.uploads import save_dataset
 from core.corpora.loading import read
-from core.corpora.readers import GivenFile, read_bytes
-from core.corpora.splitting import joined_words, place_words, split_sentences
+from core.corpora.readers.lines import GivenFile, read_bytes
+from core.corpora.readers.splitting import joined_words, place_words, split_sentences
 from core.corpora.types import Sentence, Split, whole_text
-from core.corpora.uploads import save_dataset
 from core.errors import ConfigError, CorpusError, MRNLabError
 from core.evaluation.comparison import check_matters
 from core.evaluation.statistics import MATTERS

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from core import __version__
 from core.config import OTHER, RunConfig
 from core.corpora import prepare
-from core.corpora.folder import EXTENSIONS, read_splits
 from core.corpora.loading import pinned_name
-from core.corpora.readers import GivenFile, read_lines
+from core.corpora.readers.files import EXTENSIONS, read_splits
+from core.corpora.readers.lines import GivenFile, read_lines
 from core.corpora.types import Corpus, Sentence, Sentences, Split, Task
 from core.errors import CorpusError, MRNLabError
 from core.plain_text import shortened

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from core.corpora.splitting import PlacedWord, is_blank
+from core.corpora.readers.splitting import PlacedWord, is_blank
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.plain_text import spreadsheet_cell

@@ -1,7 +1,8 @@
 """Annotated text: the catalogue of corpora, readers of files, and the data of a run. Needs no torch."""
 
-from core.corpora.catalogue import CATALOGUE as CATALOGUE
-from core.corpora.folder import detect_columns as detect_columns
+from core.corpora.catalogue.folders import detect_columns as detect_columns
+from core.corpora.catalogue.names import CATALOGUE as CATALOGUE
+from core.corpora.catalogue.uploads import save_upload as save_upload
 from core.corpora.loading import CorpusSummary as CorpusSummary
 from core.corpora.loading import load as load
 from core.corpora.loading import summarise as summarise
@@ -10,4 +11,3 @@ from core.corpora.reading import Reading as Reading
 from core.corpora.types import Corpus as Corpus
 from core.corpora.types import Sentence as Sentence
 from core.corpora.types import Task as Task
-from core.corpora.uploads import save_upload as save_upload

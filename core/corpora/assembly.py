@@ -13,7 +13,7 @@ from core.corpora.layout.codes import LAYERS, has_layers
 from core.corpora.layout.doubts import of_prefixes
 from core.corpora.layout.gold import only_labelled, untrained, without_codes
 from core.corpora.layout.names import name_numbers
-from core.corpora.readers import FEATURE
+from core.corpora.readers.conllu import FEATURE
 from core.corpora.reading import Reading, read_labels, read_spans
 from core.corpora.repeats import repeats
 from core.corpora.types import SPLITS as SPLITS

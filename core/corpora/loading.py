@@ -19,12 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config.typed import real_number
-from core.corpora import hub
 from core.corpora.assembly import SPLITS, TEXT_VERSION, describe, findings, text_hash
-from core.corpora.catalogue import CATALOGUE, find_folder, fingerprint, is_local, join_all, locate
-from core.corpora.columns import ColumnProposal
+from core.corpora.catalogue import hub
+from core.corpora.catalogue.folders import detect_columns, read_folder
+from core.corpora.catalogue.names import (
+    CATALOGUE,
+    find_folder,
+    fingerprint,
+    is_local,
+    join_all,
+    locate,
+)
 from core.corpora.derived import Derivation, derivation, is_derived
-from core.corpora.folder import detect_columns, read_folder
+from core.corpora.layout.word_columns import ColumnProposal
 from core.corpora.reading import Reading
 from core.corpora.sampling import parts
 from core.corpora.types import Corpus, Overlap, Sentence, Sentences, Split, Task

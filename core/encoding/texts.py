@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.splitting import split_words
+from core.corpora.readers.splitting import split_words
 from core.corpora.types import Sentence, Sentences
 from core.encoding.encoded import (
     EncodedText,

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from core.config import RunConfig
-from core.corpora.splitting import split_words
+from core.corpora.readers.splitting import split_words
 from core.corpora.types import Sentence, whole_text
 from core.encoding.batches import AT_ONCE, Batches
 from core.encoding.encoded import EncodedText

@@ -31,7 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DataError
 
 from core.config import RunConfig
-from core.corpora.readers import FEATURE
+from core.corpora.readers.conllu import FEATURE
 from core.corpora.repeats import Repeat
 from core.errors import ConfigError, IllegalMove, MRNLabError, RunNotFound
 from core.plain_text import shortened

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from core.config import PRESETS
-from core.corpora.catalogue import CATALOGUE
+from core.corpora.catalogue.names import CATALOGUE
 from core.errors import ConfigError
 from core.registry import BILSTM_SUFFIX, FROZEN, FULL, base_name, has_bilstm
 from core.studies.published import CITATION, TABLES, WITHIN, PaperTable

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from core.corpora.readers import read_lines
+from core.corpora.readers.lines import read_lines
 from core.corpora.types import Corpus, Sentence
 from core.errors import CorpusError
 from core.plain_text import shortened

@@ -16,8 +16,8 @@ from core.config import OTHER, RunConfig
 from core.config.task_groups import GROUPINGS, TASK_GROUPS
 from core.config.typed import whole_number
 from core.corpora import CATALOGUE
+from core.corpora.catalogue.uploads import uploads
 from core.corpora.loading import bases_of, derivation_of
-from core.corpora.uploads import uploads
 from core.errors import ConfigError, CorpusError
 from core.plain_text import shortened
 from core.registry import BILSTM_SUFFIX, PREDICTED, has_bilstm, reads_words

@@ -16,14 +16,14 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from core.config.fields import comma_list
 from core.corpora import CATALOGUE, CorpusSummary, Task, save_upload, summarise
 from core.corpora.assembly import SPLITS
-from core.corpora.catalogue import find_folder, is_local, offered
+from core.corpora.catalogue.hub import HubName, is_hub
+from core.corpora.catalogue.names import find_folder, is_local, offered
+from core.corpora.catalogue.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.corpora.derived import RECIPES
-from core.corpora.folder import split_of
-from core.corpora.hub import HubName, is_hub
 from core.corpora.loading import bases_of, derivation_of, found_columns, proposed_columns, tasks_of
+from core.corpora.readers.files import split_of
 from core.corpora.reading import guessed
 from core.corpora.types import Sentence, Split
-from core.corpora.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.errors import ConfigError, CorpusError
 from core.store import Store
 from core.store.records import ACTIVE, Run

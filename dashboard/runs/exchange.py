@@ -8,8 +8,8 @@ from functools import partial
 import streamlit as st
 
 from core.config.fields import comma_list
-from core.corpora.folder import READ_ENDINGS
-from core.corpora.readers import GivenFile
+from core.corpora.readers.files import READ_ENDINGS
+from core.corpora.readers.lines import GivenFile
 from core.corpora.types import Split
 from core.errors import MRNLabError
 from core.store import Run, RunState

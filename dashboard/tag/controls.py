@@ -11,9 +11,14 @@ from urllib.parse import quote
 import streamlit as st
 
 from core.config.fields import comma_list
-from core.corpora.given import LAYOUTS, GivenText, Layout, read_given
-from core.corpora.readers import TOKENS
-from core.corpora.splitting import given_sentences, has_unspaced_script, place_words, split_sentences
+from core.corpora.readers.given import LAYOUTS, GivenText, Layout, read_given
+from core.corpora.readers.lines import TOKENS
+from core.corpora.readers.splitting import (
+    given_sentences,
+    has_unspaced_script,
+    place_words,
+    split_sentences,
+)
 from core.corpora.types import Sentence, whole_text
 from core.errors import CorpusError, MRNLabError
 from core.plain_text import shortened

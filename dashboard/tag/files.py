@@ -13,9 +13,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.corpora.folder import EXTENSIONS
-from core.corpora.readers import GivenFile
-from core.corpora.text_files import ENDINGS, holds_texts, is_text_column, read_asked
+from core.corpora.readers.files import EXTENSIONS
+from core.corpora.readers.lines import GivenFile
+from core.corpora.readers.text_files import ENDINGS, holds_texts, is_text_column, read_asked
 from core.corpora.types import Sentence
 from core.records import TaskScore
 from core.tagging import (

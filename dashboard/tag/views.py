@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from core.config import RunConfig
-from core.corpora.splitting import PlacedWord, joined_words
+from core.corpora.readers.splitting import PlacedWord, joined_words
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.records import TaskScore

@@ -12,7 +12,7 @@ import typer
 
 from core.config import FIELD_HELP
 from core.config.fields import comma_list
-from core.corpora.readers import GivenFile, read_bytes
+from core.corpora.readers.lines import GivenFile, read_bytes
 from core.corpora.types import Split
 from core.errors import MRNLabError
 from core.paths import database_url, given_path

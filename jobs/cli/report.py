@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from core.config.fields import comma_list
-from core.corpora.readers import read_bytes
+from core.corpora.readers.lines import read_bytes
 from core.errors import MRNLabError
 from core.paths import given_path
 from core.report import PARTS, ReportAsked, make_report

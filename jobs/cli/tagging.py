@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from core.config.fields import comma_list
-from core.corpora.readers import GivenFile
-from core.corpora.splitting import PlacedWord, is_blank
+from core.corpora.readers.lines import GivenFile
+from core.corpora.readers.splitting import PlacedWord, is_blank
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.paths import given_path, own_checkpoint
@@ -82,7 +82,7 @@ def tag(
 
 
 def _sentence(run: Run, text: str, second: str | None, json_: bool, *, confidence: bool) -> None:
-    from core.corpora.splitting import place_words, split_words
+    from core.corpora.readers.splitting import place_words, split_words
     from core.corpora.types import whole_text
     from core.tagging import check_texts, column_names, load_tagger, text_of
 
@@ -165,9 +165,9 @@ def _spans_json(
 
 
 def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence: bool, json_: bool) -> None:
-    from core.corpora.given import LAYOUTS, read_given
-    from core.corpora.readers import read_bytes
-    from core.corpora.text_files import holds_texts
+    from core.corpora.readers.given import LAYOUTS, read_given
+    from core.corpora.readers.lines import read_bytes
+    from core.corpora.readers.text_files import holds_texts
     from core.tagging import column_names, conll_text, given_scores, load_tagger, tag_in_parts
 
     known_layout = one_of("--layout", LAYOUTS)(layout) if layout else None
@@ -239,7 +239,7 @@ def _score_line(score: TaskScore, schemes: Mapping[str, str]) -> str:
 
 
 def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: bool) -> None:
-    from core.corpora.text_files import read_asked
+    from core.corpora.readers.text_files import read_asked
     from core.tagging import answer_in_parts, check_texts, given_scores, tab_separated, text_table
 
     asked = read_asked(file, tagger.schemes)

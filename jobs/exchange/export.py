@@ -17,8 +17,8 @@ import jinja2
 from huggingface_hub import EvalResult, ModelCardData
 
 from core.checkpoints.sealed import MANIFEST, seal
-from core.corpora.catalogue import CATALOGUE
-from core.corpora.hub import HubName, is_hub
+from core.corpora.catalogue.hub import HubName, is_hub
+from core.corpora.catalogue.names import CATALOGUE
 from core.corpora.loading import bases_of
 from core.errors import MRNLabError
 from core.models.word_vectors import GLOVE

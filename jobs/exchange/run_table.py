@@ -24,7 +24,7 @@ from typing import Any
 from filelock import FileLock
 from pydantic import ValidationError
 
-from core.corpora.readers import MOST_CHARACTERS, GivenFile, Source, read_bytes, read_lines
+from core.corpora.readers.lines import MOST_CHARACTERS, GivenFile, Source, read_bytes, read_lines
 from core.errors import MRNLabError, first_problem
 from core.evaluation.costs import run_cost
 from core.paths import given_path, written_whole

@@ -14,7 +14,7 @@ from core.config.fields import CONTEXT_FIELDS, comma_list
 from core.config.sweep import LISTED, alternatives, check_number, expand
 from core.config.task_groups import HINT, TASK_GROUPS, task_groups
 from core.config.typed import text_of, value_text, values_of
-from core.corpora.catalogue import CATALOGUE, find_folder
+from core.corpora.catalogue.names import CATALOGUE, find_folder
 from core.corpora.loading import auxiliary_tasks, tasks_of
 from core.errors import FIELD, ConfigError, CorpusError
 from core.plain_text import shortened

@@ -11,10 +11,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora import save_upload, summarise
+from core.corpora.catalogue.uploads import uploads
 from core.corpora.loading import proposed_columns
-from core.corpora.readers import Source
-from core.corpora.tables import read_table
-from core.corpora.uploads import uploads
+from core.corpora.readers.conll import read_table
+from core.corpora.readers.lines import Source
 from core.mrn.alignments.mapping import template
 from core.registry import parse_alignment
 from core.store import RunState, Store
@@ -159,7 +159,7 @@ def test_an_upload_is_in_memory_once_and_read_no_more_when_the_page_runs_again(
             read.append(source.name)
         return read_table(source, *arguments, **options)
 
-    monkeypatch.setattr("core.corpora.folder.read_table", counted)
+    monkeypatch.setattr("core.corpora.readers.files.read_table", counted)
     app = upload(own_data(open_page("launch")), train__conll=TRAIN * 7, test__conll=TEST)
     # To check it, to name its columns, and to keep it.
     assert read == ["train.conll", "test.conll", "train.conll", "train.conll", "test.conll"]

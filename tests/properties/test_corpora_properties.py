@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from core.config import RunConfig
 from core.corpora import Corpus, load, prepare
 from core.corpora.derived.simulated import artificial_labels, relatedness
-from core.corpora.tables import named, read_table
+from core.corpora.readers.conll import named, read_table
 from core.corpora.types import Sentence, Sentences
 from core.errors import CorpusError
 from core.tasks.packed import Packer

@@ -49,7 +49,7 @@ RECIPE = Recipe(
         ),
         Edit("core/tasks/kinds.py", "TextStars(), ", after="SentenceLabels(), TextLabels(), "),
         Edit(
-            "core/corpora/text_files.py",
+            "core/corpora/readers/text_files.py",
             '    schemes |= {name: "stars" for name in tasks if name == "stars" and labels == "text"}\n',
             after='    schemes: dict[str, Scheme] = {name: "score" if name in numbers else labels'
             " for name in tasks}\n",

@@ -17,12 +17,14 @@ import numpy as np
 import pytest
 import torch
 
-from core.corpora import assembly, load, readers, save_upload, uploads
-from core.corpora.catalogue import read_hub
-from core.corpora.folder import detect_columns, read_folder
-from core.corpora.given import read_given
-from core.corpora.readers import read_lines
-from core.corpora.tables import read_table
+from core.corpora import assembly, load, save_upload
+from core.corpora.catalogue import uploads
+from core.corpora.catalogue.folders import detect_columns, read_folder
+from core.corpora.catalogue.names import read_hub
+from core.corpora.readers import lines as readers
+from core.corpora.readers.conll import read_table
+from core.corpora.readers.given import read_given
+from core.corpora.readers.lines import read_lines
 from core.encoding.encoded import encode_cached
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import ConfigError, CorpusError, EncoderError, MRNLabError
@@ -138,7 +140,7 @@ def _script_of_a_repositorys_name(made: Inputs) -> object:
     """Where a folder of that name happens to stand."""
     made.file("eriktks/conll2003/conll2003.py", made.code)
     made.patch.chdir(made.folder)
-    made.patch.setattr("core.corpora.catalogue.look_up_hub", lambda: None)
+    made.patch.setattr("core.corpora.catalogue.names.look_up_hub", lambda: None)
     return read_hub("conll2003", "eriktks/conll2003")
 
 

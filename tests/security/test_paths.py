@@ -12,10 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 from typer.testing import CliRunner
 
 from core.config import RunConfig
-from core.corpora import readers, save_upload
-from core.corpora.catalogue import find_folder, locate
-from core.corpora.folder import detect_columns
+from core.corpora import save_upload
+from core.corpora.catalogue.folders import detect_columns
+from core.corpora.catalogue.names import find_folder, locate
 from core.corpora.loading import load
+from core.corpora.readers import lines as readers
 from core.errors import ConfigError, CorpusError, EncoderError, MRNLabError
 from core.models import sources
 from core.models.trained_heads import trained_heads

@@ -11,9 +11,9 @@ import pytest
 from core.config import RunConfig
 from core.corpora import assembly, detect_columns, load, prepare, save_upload, summarise
 from core.corpora.assembly import TEXT_VERSION, older_text_hash
-from core.corpora.folder import split_of
+from core.corpora.catalogue.uploads import delete_upload, uploads
 from core.corpora.loading import read, text_known
-from core.corpora.uploads import delete_upload, uploads
+from core.corpora.readers.files import split_of
 from core.errors import CorpusError
 from core.paths import upload_dir
 from tests.making import conll_folder, corpus_folder

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from core.corpora import Corpus, load, save_upload
-from core.corpora.given import read_given
-from core.corpora.hub import HubName
-from core.corpora.uploads import save_dataset
+from core.corpora.catalogue.hub import HubName
+from core.corpora.catalogue.uploads import save_dataset
+from core.corpora.readers.given import read_given
 from core.errors import CorpusError
 from tests.making import corpus_folder
 

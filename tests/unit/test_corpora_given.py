@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.corpora.given import read_given
+from core.corpora.readers.given import read_given
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.tagging import TaggedSentence, WordTag, column_names, conll_text, given_scores

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.corpora import CATALOGUE, load, loading
-from core.corpora.catalogue import is_local, offered
+from core.corpora.catalogue.names import is_local, offered
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from tests.making import corpus_folder
@@ -129,7 +129,7 @@ def _pretend(monkeypatch: pytest.MonkeyPatch, data: Any) -> list[tuple[str, str 
         return data
 
     monkeypatch.setattr(datasets, "load_dataset", recorded)
-    monkeypatch.setattr("core.corpora.catalogue.look_up_hub", lambda: None)
+    monkeypatch.setattr("core.corpora.catalogue.names.look_up_hub", lambda: None)
     return requests
 
 

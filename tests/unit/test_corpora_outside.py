@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.corpora import load, save_upload, summarise
-from core.corpora.given import read_given
+from core.corpora.readers.given import read_given
 from core.corpora.reading import column_notes
 from core.errors import CorpusError
 from core.store.facts import read_facts, write_facts

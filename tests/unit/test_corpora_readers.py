@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from core.corpora.readers import read_conllu
-from core.corpora.tables import left_out_notes, named, read_table
+from core.corpora.readers.conll import left_out_notes, named, read_table
+from core.corpora.readers.conllu import read_conllu
 from core.corpora.types import Sentences
 from core.errors import CorpusError
 

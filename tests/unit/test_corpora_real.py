@@ -11,7 +11,7 @@ import pytest
 from core.config import PRESETS, RunConfig
 from core.config.sweep import expand
 from core.corpora import CATALOGUE, load, prepare
-from core.corpora.catalogue import locate
+from core.corpora.catalogue.names import locate
 from core.corpora.loading import corpus_overlaps, read
 from core.mrn.alignments import choose
 

@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.corpora import load
-from core.corpora.readers import GivenFile
-from core.corpora.text_files import AskedTexts, holds_texts, read_asked, read_texts
+from core.corpora.readers.lines import GivenFile
+from core.corpora.readers.text_files import AskedTexts, holds_texts, read_asked, read_texts
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from tests.making import corpus_folder

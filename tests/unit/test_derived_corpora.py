@@ -14,7 +14,7 @@ from seqeval.metrics import f1_score
 
 from core.config import RunConfig
 from core.corpora import Corpus, load, loading, prepare
-from core.corpora.folder import read_folder
+from core.corpora.catalogue.folders import read_folder
 from core.corpora.loading import pinned_name
 from core.errors import ConfigError, CorpusError
 from core.recording.resolve import with_absolute_paths

@@ -24,7 +24,7 @@ from huggingface_hub import ModelCard
 from transformers import AutoModelForTokenClassification, pipeline
 
 from core.checkpoints.sealed import digest_of
-from core.corpora.splitting import joined_words
+from core.corpora.readers.splitting import joined_words
 from core.errors import MRNLabError, RunNotFound
 from core.foreign import child
 from core.foreign.child import Refused

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from core.config import RunConfig
-from core.corpora import hub, load, prepare
+from core.corpora import load, prepare
+from core.corpora.catalogue import hub
 from core.corpora.loading import derivation_of, files_of, is_here, pinned_name, tasks_of
 from core.errors import CorpusError
 from core.foreign import child, inside
@@ -517,7 +518,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
         raise urllib.error.HTTPError(request.full_url, 404, "Not Found", {}, None)  # type: ignore[arg-type]
 
     monkeypatch.setattr(urllib.request, "urlopen", opened)
-    monkeypatch.setattr("core.corpora.hub.look_up_hub", lambda: None)
+    monkeypatch.setattr("core.corpora.catalogue.hub.look_up_hub", lambda: None)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
     hub._newest.cache_clear()

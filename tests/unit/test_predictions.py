@@ -13,7 +13,7 @@ from seqeval.metrics import f1_score
 
 import core
 from core.corpora import load
-from core.corpora.readers import GivenFile
+from core.corpora.readers.lines import GivenFile
 from core.corpora.types import Sentences
 from core.errors import MRNLabError
 from core.predictions import Predictions, add_predictions

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.corpora.splitting import (
+from core.corpora.readers.splitting import (
     given_sentences,
     has_unspaced_script,
     joined_words,

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from core.corpora.catalogue import find_folder
+from core.corpora.catalogue.hub import OPTIONS, PREFIX, hub_name_in, is_hub
+from core.corpora.catalogue.names import find_folder
 from core.corpora.derived.recipes import Apart, CorpusRecipe, Joined, Sampled
 from core.corpora.derived.simulated import Simulated
-from core.corpora.hub import OPTIONS, PREFIX, hub_name_in, is_hub
 from core.corpora.types import Corpus
 from core.errors import CorpusError
 

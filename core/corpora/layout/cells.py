@@ -17,7 +17,7 @@ from types import NoneType
 from typing import Any, TypeGuard
 
 from core.corpora.layout.no_label import is_blank
-from core.corpora.readers import IGNORED, TOKENS
+from core.corpora.readers.lines import IGNORED, TOKENS
 from core.plain_text import shortened
 from core.tasks.schemes import notation
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from core.corpora.layout.codes import ONE_LABEL
-from core.corpora.readers import Source
-from core.corpora.text_files import beginning
+from core.corpora.readers.lines import Source
+from core.corpora.readers.text_files import beginning
 from core.errors import CorpusError
 
 _LINES_SEEN = 200

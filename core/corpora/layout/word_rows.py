@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from core.corpora.readers import is_sentence_number
+from core.corpora.readers.lines import is_sentence_number
 
 WORD_NAMES = frozenset(["token", "tokens", "word", "words", "form"])
 """The names that tell a column of words, whose file holds no texts."""

@@ -26,7 +26,7 @@ from pathlib import Path, PurePath
 
 import numpy as np
 
-from core.corpora.readers import read_bytes
+from core.corpora.readers.lines import read_bytes
 from core.errors import ConfigError, CorpusError
 from core.mrn.alignments.base import Alignment, LabelCounts
 from core.paths import upload_dir, written_whole

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from core.corpora.char_spans import Counted, sentences_of, span_notes
 from core.corpora.layout.cells import Cells, cells_of
-from core.corpora.text_files import text_columns
+from core.corpora.readers.char_spans import Counted, sentences_of, span_notes
+from core.corpora.readers.text_files import text_columns
 from core.corpora.types import Split
 from core.errors import CorpusError
 

@@ -13,27 +13,21 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
-from core.corpora.char_spans import Counted, span_notes
-from core.corpora.columns import check_names, is_conllu, is_numbering, name_columns
-from core.corpora.layout.line_marks import is_document_mark, may_be_comment
-from core.corpora.readers import (
-    CONLLU_WIDTH,
-    IGNORED,
-    TOKENS,
-    GivenFile,
-    marks_inside,
-    read_conllu,
-    read_lines,
+from core.corpora.layout.word_columns import check_names, is_numbering, name_columns
+from core.corpora.readers.char_spans import Counted, span_notes
+from core.corpora.readers.conll import Table, left_out_notes, named, read_table
+from core.corpora.readers.conllu import CONLLU_WIDTH, is_conllu, read_conllu
+from core.corpora.readers.line_marks import is_document_mark, may_be_comment
+from core.corpora.readers.lines import IGNORED, TOKENS, GivenFile, marks_inside, read_lines
+from core.corpora.readers.splitting import (
+    PlacedWord,
+    has_unspaced_script,
+    joined_words,
+    place_words,
+    split_words,
 )
-from core.corpora.splitting import PlacedWord, has_unspaced_script, joined_words, place_words, split_words
-from core.corpora.tables import (
-    Table,
-    left_out_notes,
-    named,
-    read_table,
-)
+from core.corpora.readers.webanno import is_webanno, webanno_rows
 from core.corpora.types import Column, Sentence, Sentences
-from core.corpora.webanno import is_webanno, webanno_rows
 from core.errors import CorpusError
 from core.tasks import KINDS, tasks_reading
 from core.tasks.schemes import OddLabel, read_column

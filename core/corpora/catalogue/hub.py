@@ -25,9 +25,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
-from core.corpora.catalogue import find_folder, look_up_hub
-from core.corpora.dataset_rows import corpus_of
-from core.corpora.folder import corpus_name, split_of
+from core.corpora.catalogue.folders import corpus_name
+from core.corpora.catalogue.names import find_folder, look_up_hub
+from core.corpora.readers.dataset_rows import corpus_of
+from core.corpora.readers.files import split_of
 from core.corpora.types import Corpus, Split
 from core.errors import CorpusError
 from core.foreign import child, copies

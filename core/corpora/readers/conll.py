@@ -18,19 +18,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.layout.line_marks import (
+from core.corpora.layout.unread import check_format
+from core.corpora.readers.conllu import CONLLU_WIDTH, NOT_A_WORD
+from core.corpora.readers.line_marks import (
     LineShape,
     comment_label,
     is_document_mark,
     is_document_name,
     split_fields,
 )
-from core.corpora.layout.unread import check_format
-from core.corpora.readers import (
+from core.corpora.readers.lines import (
     BLANKS,
-    CONLLU_WIDTH,
     IGNORED,
-    NOT_A_WORD,
     TOKENS,
     Lines,
     Source,

@@ -18,15 +18,28 @@ from types import MappingProxyType, NoneType
 from typing import Any
 
 from core.corpora.assembly import assemble
-from core.corpora.char_spans import Counted, fields_beside, sentences_of, span_notes, tool_of, tool_of_rows
-from core.corpora.columns import TASK_SUFFIX, are_flags_or_blank, is_named_other, is_skipped, tasks_of
 from core.corpora.layout.cells import Cells, cells_of
 from core.corpora.layout.gold import untrained_doubt
 from core.corpora.layout.no_label import is_blank, is_code
+from core.corpora.layout.sentence_labels import are_labels
+from core.corpora.layout.word_columns import (
+    TASK_SUFFIX,
+    are_flags_or_blank,
+    is_named_other,
+    is_skipped,
+    tasks_of,
+)
 from core.corpora.layout.word_rows import word_rows
-from core.corpora.readers import IGNORED, TOKENS, Source
-from core.corpora.reading import ColumnReading, values_shown
-from core.corpora.records import (
+from core.corpora.readers.char_spans import (
+    Counted,
+    fields_beside,
+    sentences_of,
+    span_notes,
+    tool_of,
+    tool_of_rows,
+)
+from core.corpora.readers.lines import IGNORED, TOKENS, Source
+from core.corpora.readers.row_files import (
     ARROW,
     JSON,
     JSONL,
@@ -39,8 +52,7 @@ from core.corpora.records import (
     read_text_rows,
     rows_seen,
 )
-from core.corpora.sentence_labels import are_labels
-from core.corpora.text_files import (
+from core.corpora.readers.text_files import (
     CSV,
     TSV,
     check_characters,
@@ -48,8 +60,9 @@ from core.corpora.text_files import (
     is_text_column,
     text_columns,
 )
+from core.corpora.readers.webanno import is_webanno
+from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
-from core.corpora.webanno import is_webanno
 from core.errors import CorpusError
 from core.plain_text import shortened
 from core.tasks.packed import Packed

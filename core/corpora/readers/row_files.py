@@ -16,9 +16,9 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
-from core.corpora.char_spans import Counted
 from core.corpora.layout.word_rows import WORD_NAMES
-from core.corpora.readers import (
+from core.corpora.readers.char_spans import Counted
+from core.corpora.readers.lines import (
     IGNORED,
     TOKENS,
     GivenFile,
@@ -28,7 +28,7 @@ from core.corpora.readers import (
     is_sentence_number,
     read_bytes,
 )
-from core.corpora.text_files import (
+from core.corpora.readers.text_files import (
     CSV,
     TSV,
     beginning,
@@ -40,7 +40,7 @@ from core.corpora.text_files import (
     json_value,
     read_rows,
 )
-from core.corpora.webanno import webanno_rows
+from core.corpora.readers.webanno import webanno_rows
 from core.errors import CorpusError
 from core.foreign import arrow
 from core.foreign.child import Refused

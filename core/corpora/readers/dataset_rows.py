@@ -16,8 +16,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from core.corpora.assembly import assemble
-from core.corpora.columns import are_flags_or_blank, is_named_other, is_skipped, tasks_of
-from core.corpora.dataset_cells import unpacked
 from core.corpora.layout.cells import reason as reason_of_lists
 from core.corpora.layout.cells import refusal, structured
 from core.corpora.layout.codes import ONE_LABEL
@@ -25,10 +23,11 @@ from core.corpora.layout.doubts import with_doubts_on_words
 from core.corpora.layout.gold import untrained_doubt
 from core.corpora.layout.names import names_of
 from core.corpora.layout.no_label import is_blank, is_code, no_label
+from core.corpora.layout.sentence_labels import are_labels
+from core.corpora.layout.word_columns import are_flags_or_blank, is_named_other, is_skipped, tasks_of
 from core.corpora.layout.word_rows import word_rows
-from core.corpora.reading import ColumnReading, values_shown
-from core.corpora.sentence_labels import are_labels
-from core.corpora.text_files import (
+from core.corpora.readers.dataset_cells import unpacked
+from core.corpora.readers.text_files import (
     Columns,
     check_characters,
     is_score,
@@ -36,6 +35,7 @@ from core.corpora.text_files import (
     text_columns,
     text_sentence,
 )
+from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
 from core.plain_text import shortened

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from core.corpora.assembly import describe
-from core.corpora.dataset_rows import corpus_of
-from core.corpora.folder import find_splits, read_folder
-from core.corpora.records import NAMES_FILES
+from core.corpora.catalogue.folders import find_splits, read_folder
+from core.corpora.readers.dataset_rows import corpus_of
+from core.corpora.readers.row_files import NAMES_FILES
 from core.corpora.types import Corpus, Scheme, Sentences, Split
 from core.errors import CorpusError
 from core.paths import OUTSIDE, PACKAGED_CORPORA, data_dir, may_read

@@ -10,16 +10,16 @@ from itertools import pairwise
 from typing import Any
 
 from core.corpora.layout.unread import check_format
-from core.corpora.readers import (
+from core.corpora.readers.conll import Table
+from core.corpora.readers.conllu import OTHER_COLUMNS
+from core.corpora.readers.lines import (
     IGNORED,
-    OTHER_COLUMNS,
     TOKENS,
     Source,
     is_document_number,
     is_sentence_number,
 )
-from core.corpora.tables import Table
-from core.corpora.text_files import is_left_out
+from core.corpora.readers.text_files import is_left_out
 from core.errors import CorpusError
 from core.tasks.packed import Packed
 from core.tasks.schemes import NOT_ANNOTATED, Notation, notation
@@ -41,14 +41,8 @@ _NUMBER = re.compile(r"\d+([-:.,]\d+)*")
 _NOT_IN_NAMES = re.compile("[,;\x00-\x20]+")
 
 
-CONLLU = ".conllu"
 TASK_SUFFIX = "_tags"
 """The suffix of the names of columns of labels, as `datasets` has them."""
-
-
-def is_conllu(file_name: str) -> bool:
-    """Whether a file of that name is CoNLL-U."""
-    return file_name.lower().endswith(CONLLU)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from core.corpora.readers import IGNORED
-from core.corpora.tables import Table
-from core.corpora.text_files import LABEL_NAMES, is_left_out, is_text_column
+from core.corpora.readers.conll import Table
+from core.corpora.readers.lines import IGNORED
+from core.corpora.readers.text_files import LABEL_NAMES, is_left_out, is_text_column
 
 _MOST_LABELS = 200
 _SENTENCES_PER_LABEL = 2

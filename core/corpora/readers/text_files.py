@@ -29,7 +29,7 @@ from core.corpora.layout.codes import ONE_LABEL
 from core.corpora.layout.gold import without_codes
 from core.corpora.layout.no_label import is_blank
 from core.corpora.layout.word_rows import WORD_NAMES, word_rows
-from core.corpora.readers import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
+from core.corpora.readers.lines import IGNORED, MOST_CHARACTERS, GivenFile, Source, read_lines
 from core.corpora.reading import MANY
 from core.corpora.types import Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
