@@ -99,8 +99,8 @@ def headline(verdicts: RelationVerdicts, names: Sequence[str], most: int = 3) ->
         of_verdict = [cell for cell in verdicts.cells() if cell.verdict == verdict]
         if of_verdict:
             pairs = [f"{names[cell.i]} and {names[cell.j]} ({_interval(cell)})" for cell in of_verdict[:most]]
-            first = "the strongest " if len(of_verdict) > most else ""
-            parts.append(f"{_are(len(of_verdict))} {verdict}: {first}{all_of(pairs)}")
+            first = ", the strongest" if len(of_verdict) > most else ":"
+            parts.append(f"{_are(len(of_verdict))} {verdict}{first} {all_of(pairs)}")
     if count := verdicts.count(NEGLIGIBLE):
         parts.append(f"{count} {'has' if count == 1 else 'have'} no relation that matters")
     if not parts:

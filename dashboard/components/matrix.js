@@ -304,13 +304,19 @@ class Player {
       }
     }
     const cannot = impossible.includes(true)
-    if (frame.interval !== null && frame.panels[1]?.scale === "spread" && row !== column && !cannot) {
+    const verdict = verdictAt(frame.panels[0], this.stacks[0], this.position, row, column)
+    if (VERDICTS[verdict]) {
+      const [low, high] = intervalAt(frame.panels[0], this.stacks[0], row, column).map((side) => written(side, 3))
+      add("95% interval of the mean", `${low} to ${high}`)
+      add("Verdict", VERDICTS[verdict])
+    } else if (frame.interval !== null && frame.panels[1]?.scale === "spread" && row !== column && !cannot) {
       const half = frame.interval * values[1]
       const [low, high] = [-half, half].map((side) => written(clamp(values[0] + side, -1, 1), 3))
       add("95% interval of the mean", `${low} to ${high}`)
     }
     const isBlock = frame.rows.block > 1
-    const words = cannot ? frame.cannot : isBlock ? "Mean of a block; click it for the exact values." : ""
+    const untested = verdict === "0" ? frame.untested : ""
+    const words = cannot ? frame.cannot : isBlock ? "Mean of a block; click it for the exact values." : untested
     const names = first === second ? first : `${first}  ×  ${second}`
     tip.replaceChildren(element("div", "names", names), list, element("div", "quiet", words))
     // Right of the cell and below it; on the other side where there is no room.

@@ -14,6 +14,9 @@ const NAN = { 8: -128, 16: -32768 }
 const LARGEST = { 8: 127, 16: 32767 }
 const HALF = 255 // colours on each side of zero
 const CANNOT = "cannot be learned"
+const FADED = 0.72 // how far the colour of an undecided cell goes to the page's
+const VERDICTS = { 1: "undecided", 2: "related", 3: "opposed", 4: "none that matters" }
+const SMALLEST_MARKED = 8 // no mark is drawn in a smaller cell
 
 function draw(parent, tag, attributes = {}, text) {
   const made = document.createElementNS(SVG, tag)
@@ -72,10 +75,16 @@ function themeOf(element, scales) {
       const [[low, from], [high, to]] = [chosen[upper - 1], chosen[upper]]
       return from.map((part, i) => Math.round(part + ((to[i] - part) * (at - low)) / (high - low)))
     })
-    const packed = Uint32Array.from(table, ([red, green, blue]) => (255 << 24) | (blue << 16) | (green << 8) | red)
-    theme.scales[name] = { table, packed, css: (place) => `rgb(${table[place].join(",")})` }
+    const page = rgb(theme.page)
+    const faded = table.map((colour) => colour.map((part, i) => Math.round(part + (page[i] - part) * FADED)))
+    theme.scales[name] = { ...coloursOf(table), faded: coloursOf(faded) }
   }
   return theme
+}
+
+function coloursOf(table) {
+  const packed = Uint32Array.from(table, ([red, green, blue]) => (255 << 24) | (blue << 16) | (green << 8) | red)
+  return { table, packed, css: (place) => `rgb(${table[place].join(",")})` }
 }
 
 const scaleOf = (panel, theme) => theme.scales[panel.scale === "spread" ? "spread" : "correlation"]
@@ -122,6 +131,27 @@ function written(value, digits) {
 
 function isImpossible(panel, row, column) {
   return panel.impossible.some(([top, bottom, left, right]) => top <= row && row < bottom && left <= column && column < right)
+}
+
+// What the seeds decide of a cell, at the last step alone: a key of VERDICTS, 0 where it is not tested, 5 on the
+// diagonal; null where nothing is said of it.
+function verdictAt(panel, stack, step, row, column) {
+  if (!panel.verdicts || step !== stack.steps - 1) return null
+  return panel.verdicts.codes[stack.places[row * stack.columns + column]]
+}
+
+const isFaded = (verdict) => verdict === "0" || verdict === "1"
+
+// The colours of a cell: of one that is not decided they are pale.
+function shadesOf(panel, stack, theme, step, row, column) {
+  const scale = scaleOf(panel, theme)
+  return isFaded(verdictAt(panel, stack, step, row, column)) ? scale.faded : scale
+}
+
+// The 95% interval of a cell that is tested, as text.
+function intervalAt({ verdicts }, stack, row, column) {
+  const place = stack.places[row * stack.columns + column]
+  return [verdicts.low[place], verdicts.high[place]].map((thousandths) => thousandths / 1000)
 }
 
 // ---- layout
@@ -224,7 +254,11 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
     }),
   )
   drawScale(group, defs, panel, room, theme, { x: origin.x, y: origin.y + height + 10 }, identity, index)
-  return { subtitle, texts, bars: panel.variances ? drawBars(group, frame, room, theme, origin) : [] }
+  const marks = ["#14181C", "#FFFFFF"].map((colour) => ({
+    filled: draw(group, "path", { fill: colour, class: "marks" }),
+    drawn: draw(group, "path", { fill: "none", stroke: colour, "stroke-width": 1.4, class: "marks" }),
+  }))
+  return { subtitle, texts, marks, bars: panel.variances ? drawBars(group, frame, room, theme, origin) : [] }
 }
 
 // A bar for the variance of each row, right of the matrix; paint() sets lengths and numbers.
@@ -337,13 +371,37 @@ function paint(canvas, frame, stacks, parts, room, theme, step) {
     const image = pixels(stack, panel, theme, step)
     context.drawImage(image, origin.x, origin.y, room.cell * room.wide, room.cell * room.down)
     paintBars(parts[index].bars, stack, frame, room, step)
-    const { table } = scaleOf(panel, theme)
+    paintMarks(parts[index].marks, panel, stack, room, theme, step, origin)
     parts[index].texts.forEach((text, place) => {
       const [row, column] = [Math.floor(place / room.wide), place % room.wide]
       const value = valueAt(stack, step, row, column)
+      const { table } = shadesOf(panel, stack, theme, step, row, column)
       text.textContent = isImpossible(panel, row, column) ? "" : value === null ? "–" : written(value, 2)
       text.setAttribute("fill", lightness(table[colourAt(stack, step, row, column)]) > 0.5 ? "#14181C" : "#FFFFFF")
     })
+  })
+}
+
+// Marks in decided cells: a dot (related), a ring (opposed), a bar (none that matters). With numbers they are in the
+// corner, dark or white as the cell is light or dark.
+function paintMarks(marks, panel, stack, room, theme, step, origin) {
+  const paths = marks.map(() => ({ filled: "", drawn: "" }))
+  const size = clamp(room.cell * 0.07, 1.6, 4)
+  const [across, down] = room.numbers ? [1 - 9 / room.cell, 9 / room.cell] : [0.5, 0.5]
+  for (let cell = 0; room.cell >= SMALLEST_MARKED && cell < room.down * room.wide; cell += 1) {
+    const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
+    const verdict = verdictAt(panel, stack, step, row, column)
+    if (verdict === null || !"234".includes(verdict)) continue
+    const { table } = scaleOf(panel, theme)
+    const path = paths[lightness(table[colourAt(stack, step, row, column)]) > 0.5 ? 0 : 1]
+    const [x, y] = [origin.x + (column + across) * room.cell, origin.y + (row + down) * room.cell]
+    const circle = `M${(x - size).toFixed(1)} ${y.toFixed(1)}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0z`
+    if (verdict === "2") path.filled += circle
+    else path.drawn += verdict === "3" ? circle : `M${(x - size).toFixed(1)} ${y.toFixed(1)}h${2 * size}`
+  }
+  marks.forEach((mark, index) => {
+    mark.filled.setAttribute("d", paths[index].filled)
+    mark.drawn.setAttribute("d", paths[index].drawn)
   })
 }
 
@@ -353,12 +411,14 @@ function pixels(stack, panel, theme, step) {
   const context = stack.canvas.getContext("2d")
   stack.image ??= context.createImageData(stack.columns, stack.rows)
   const target = new Uint32Array(stack.image.data.buffer)
-  const { packed } = scaleOf(panel, theme)
+  const { packed, faded } = scaleOf(panel, theme)
+  const codes = panel.verdicts && step === stack.steps - 1 ? panel.verdicts.codes : null
   const { numbers, places } = stack
   const [start, most, none] = [startOf(stack, step), LARGEST[stack.bits], NAN[stack.bits]]
   for (let cell = 0; cell < target.length; cell += 1) {
     const stored = numbers[start + places[cell]]
-    target[cell] = stored === none ? packed[HALF] : packed[HALF + Math.round((stored * HALF) / most)]
+    const colours = codes && isFaded(codes[places[cell]]) ? faded.packed : packed
+    target[cell] = colours[stored === none ? HALF : HALF + Math.round((stored * HALF) / most)]
   }
   context.putImageData(stack.image, 0, 0)
   return stack.canvas
@@ -375,9 +435,9 @@ function asSVG(svg, frame, stacks, room, theme, step) {
   draw(cells, "rect", { width: room.width, height: room.height, fill: theme.page })
   frame.panels.forEach((panel, index) => {
     const { x, y } = room.origin(index)
-    const { css } = scaleOf(panel, theme)
     for (let cell = 0; cell < room.down * room.wide; cell += 1) {
       const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
+      const { css } = shadesOf(panel, stacks[index], theme, step, row, column)
       draw(cells, "rect", {
         x: (x + column * room.cell).toFixed(2), y: (y + row * room.cell).toFixed(2),
         width: room.cell.toFixed(2), height: room.cell.toFixed(2),
@@ -390,10 +450,10 @@ function asSVG(svg, frame, stacks, room, theme, step) {
 }
 
 // The matrices at a step as comma-separated values, each row with its variance, and with the panel before it where
-// there are several.
+// there are several. Intervals and verdicts are matrices of their own.
 function asCSV(frame, stacks, step) {
   const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
-  const several = frame.panels.length > 1
+  const several = frame.panels.length > 1 || frame.panels.some((panel) => panel.verdicts)
   const lines = [[...(several ? ["panel"] : []), frame.mode, ...frame.columns.names, "relative variance"]]
   frame.panels.forEach((panel, index) => {
     frame.rows.names.forEach((name, row) => {
@@ -404,6 +464,17 @@ function asCSV(frame, stacks, step) {
       const variance = panel.variances ? significant(varianceAt(stacks[index], step, row), 4) : ""
       lines.push([...(several ? [panel.title] : []), name, ...values, variance])
     })
+    if (!panel.verdicts || step !== stacks[index].steps - 1) return
+    const parts = { low: 0, high: 1, verdict: null }
+    for (const [part, side] of Object.entries(parts)) {
+      frame.rows.names.forEach((name, row) => {
+        const cells = frame.columns.names.map((_, column) => {
+          const word = VERDICTS[verdictAt(panel, stacks[index], step, row, column)] ?? ""
+          return side === null || !word ? word : String(intervalAt(panel, stacks[index], row, column)[side])
+        })
+        lines.push([[panel.title, part].filter(Boolean).join(": "), name, ...cells, ""])
+      })
+    }
   })
   return `${lines.map((line) => line.map(quoted).join(",")).join("\n")}\n`
 }

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from core.evaluation.relation_verdicts import NEGLIGIBLE, OPPOSED, RELATED, UNDECIDED, RelationVerdicts
 from core.figures import Chart, Figure, axis
 from core.mrn.relations import stretches
 from core.wording import without_shared
@@ -77,6 +78,7 @@ def player_frame(
             "limit": panel.limit,
             "impossible": [[b.top, b.bottom, b.left, b.right] for b in panel.impossible],
             "variances": bool(panel.variances.size),
+            "verdicts": None if panel.verdicts is None else verdict_codes(panel.verdicts),
             # Where all runs have the same steps, the slider tells them.
             "steps": [] if steps.exact else list(panel.steps),
         }
@@ -97,6 +99,26 @@ def player_frame(
         ),
         "scales": MATRIX_SCALES,
     }
+
+
+_CODES = {UNDECIDED: "1", RELATED: "2", OPPOSED: "3", NEGLIGIBLE: "4"}
+_UNTESTED, _DIAGONAL = "0", "5"
+
+
+def verdict_codes(verdicts: RelationVerdicts) -> dict[str, Any]:
+    """The verdicts as the player reads them, of the upper triangle with the diagonal, row by row.
+
+    A character a cell, and the bounds of the interval in thousandths, 0 where a cell is not tested.
+    """
+    upper = np.triu_indices(len(verdicts.mean))
+    tested = verdicts.tested[upper]
+    words = np.array([_CODES[str(word)] for word in verdicts.verdict[upper]], dtype="<U1")
+    codes = np.where(upper[0] == upper[1], _DIAGONAL, np.where(tested, words, _UNTESTED))
+    bounds = {
+        side: np.rint(1000 * np.where(tested, bound[upper], 0)).astype(int).tolist()
+        for side, bound in (("low", verdicts.low), ("high", verdicts.high))
+    }
+    return {"codes": "".join(codes.tolist()), **bounds}
 
 
 def _axis(drawn: Axis, mode: str, colours: Mapping[str, str]) -> dict[str, Any]:

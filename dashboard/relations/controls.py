@@ -51,10 +51,16 @@ def mrn_runs() -> list[Run] | None:
     return pick_runs(
         key="relations_runs",
         suitable=lambda run: run.config.paradigm == "mrn" or run.config.embeds_tasks,
-        instead=lambda runs: newest_launch([run for run in runs if run.step] or runs, _MOST_OPENED),
+        instead=lambda runs: newest_launch(_opened_on(runs), _MOST_OPENED),
         label="Runs",
         run_by_run=True,
     )
+
+
+def _opened_on(runs: Sequence[Run]) -> Sequence[Run]:
+    """Those that have begun, and of these rather what controls are of than controls."""
+    begun = [run for run in runs if run.step] or runs
+    return [run for run in begun if run.config.permuted is None] or begun
 
 
 def select(runs: Sequence[Run]) -> Selection:

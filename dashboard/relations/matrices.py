@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from core.evaluation.relation_verdicts import RelationVerdicts
 from core.mrn.relations import Block, Relations, impossible_blocks
 from dashboard.relations.views import (
     DIFFERENCE,
@@ -51,7 +52,8 @@ class Panel:
 
     `scale` is `correlation` or `cosine` (−1 to 1), `difference` (−limit to limit), or `spread` (0 to limit).
     The alignment forces the `impossible` blocks to zero. `steps` are the panel's own, where it has any.
-    `variances` (k, n) are those of the rows over their mean; empty where the panel has none.
+    `variances` (k, n) are those of the rows over their mean; empty where the panel has none. `verdicts` are
+    on its cells at the last step, in the order drawn.
     """
 
     title: str
@@ -61,6 +63,7 @@ class Panel:
     impossible: tuple[Block, ...] = ()
     steps: tuple[int, ...] = ()
     variances: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    verdicts: RelationVerdicts | None = None
 
 
 @dataclass(frozen=True)
@@ -93,12 +96,13 @@ def picture(
     gold: Floats | None = None,
     gradients: Floats | None = None,
     *,
+    verdicts: RelationVerdicts | None = None,
     is_learned: bool = True,
 ) -> Picture:
     """The panels of a view. `names` are the runs', `order` the shared rows as drawn.
     `corner` is the first cell of the part of the features drawn, `gold` is (C, C) in the first run's order,
-    `gradients` (T, T) are the cosines of its tasks. Matrices that are not learned are cosines, and have no
-    variances.
+    `gradients` (T, T) are the cosines of its tasks, `verdicts` are on the shared rows. Matrices that are not
+    learned are cosines, and have no variances.
     """
     drawn, size = shared.rows.at(order), len(order)
     most = size if mode != "feature" else _MOST_ALONE if view == "one" else _MOST_BESIDE
@@ -119,6 +123,8 @@ def picture(
         scale = "correlation" if is_learned else "cosine"
         panels.append(Panel(name, scale, 1.0, values, tuple(blocks), steps, np.stack(spread)))
     panels = _combined(panels, view)
+    if verdicts is not None:
+        panels[0] = replace(panels[0], verdicts=verdicts.at(order))
     if not is_learned or all(_are_equal(panel.variances) for panel in panels if panel.variances.size):
         panels = [replace(panel, variances=np.empty((0, 0))) for panel in panels]
     if gold is not None:

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from core.config.typed import whole_number
+from core.evaluation.relation_verdicts import RelationVerdicts
 from core.mrn.relations import Relations, covariance_statistics
 from core.store.records import ACTIVE
 from core.wording import plural, without_shared
@@ -19,6 +20,7 @@ from dashboard.relations import summary, views
 from dashboard.relations.charts import pair_chart
 from dashboard.relations.controls import MODES, PLAYER, Selection
 from dashboard.relations.snapshots import PlayerData, RelationsState, corner, player_data, read_state
+from dashboard.relations.verdicts import decided, draw_basis
 from dashboard.relations.views import BEYOND, Bools, Floats, signed
 from dashboard.shared import resources
 from dashboard.shared.downloads import data_table
@@ -63,11 +65,18 @@ def draw(selection: Selection) -> None:
         st.info(reason, icon=":material/info:")
     if state is None or (state.is_learned and summary.not_learned(state)):
         return
-    data = player_data(state)
+    found = decided(state)
+    data = player_data(
+        state, None if found is None else found.verdicts, () if found is None else found.depends_on
+    )
     learned = state.learned(state.at)
     values = views.shared_matrices(learned, state.mode, state.shared)
     gold = _gold(state) if selection.gold else None
-    summary.draw_summary(state, values, learned)
+    is_last = state.at == len(state.steps.steps) - 1
+    verdicts = found.verdicts if found is not None and is_last else None
+    summary.draw_summary(state, values, learned, verdicts)
+    if found is not None:
+        draw_basis(state, found)
     summary.run_warnings(state)
     few = state.mode == "task" and len(state.shared.rows.names) <= _FEW_TASKS and state.view in _FEW_VIEWS
     if few:
@@ -87,7 +96,7 @@ def draw(selection: Selection) -> None:
         if few:
             _lines_of_all_pairs(state)
         else:
-            chosen = _pair_table(state, values, gold)
+            chosen = _pair_table(state, values, gold, verdicts)
             with line:
                 _pair_line(state, chosen)
     if not state.is_learned:
@@ -169,12 +178,14 @@ def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:
     data_table(frame, forms=forms, key=key, height=height, column_config=config, alt=alt, **settings)
 
 
-def _pair_table(state: RelationsState, values: Floats, gold: Floats | None) -> Pair | None:
+def _pair_table(
+    state: RelationsState, values: Floats, gold: Floats | None, verdicts: RelationVerdicts | None
+) -> Pair | None:
     """Draws the strongest pairs; returns the pair to draw over training, by default the first one."""
     mode, runs, view, chosen = state.mode, state.runs, state.view, _chosen_pair(state)
     st.markdown(f"**{_TITLES['two' if view == 'side' and len(runs) == 2 else view]}** at this step")
     among = segments("Pairs", _AMONG, key="pairs") if mode == "label" else "all"
-    table = views.strongest(runs, values, mode, view, state.shared, among=among, gold=gold)
+    table = views.strongest(runs, values, mode, view, state.shared, among=among, gold=gold, verdicts=verdicts)
     if table.empty:
         learnable = np.triu(_learnable(state, among), 1).any()
         none = "No pair differs" if view == "side" and len(runs) == 2 else "No pair is related"

@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from core.config.typed import whole_number
+from core.evaluation.relation_verdicts import RelationVerdicts
 from core.mrn.relations import Relations
 from core.paths import database_url
 from core.results.naming import run_names
@@ -152,22 +153,31 @@ class PlayerData:
     order: Places
 
 
-def player_data(state: RelationsState) -> PlayerData:
-    """The picture at all steps."""
+def player_data(
+    state: RelationsState, verdicts: RelationVerdicts | None = None, depends: Sequence[int] = ()
+) -> PlayerData:
+    """The picture at all steps, with verdicts, which depend on other runs too."""
     depends_on = (
         state.selection,
         state.view,
         corner(),
         [run.attempt for run in state.runs],
         state.steps.keys,
+        verdicts is None or tuple(depends),
     )
     identity = hashlib.sha256(repr(depends_on).encode()).hexdigest()[:16]
     with st.spinner("Reading the matrices"):
-        return _player_data(database_url(), identity, state, corner())
+        return _player_data(database_url(), identity, state, corner(), verdicts)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corner | None) -> PlayerData:
+def _player_data(
+    url: str,
+    identity: str,
+    _state: RelationsState,
+    _corner: Corner | None,
+    _verdicts: RelationVerdicts | None,
+) -> PlayerData:
     """Builds the player's data once for all sessions, keyed by `identity`; at most a few MB each."""
     selection = _state.selection
     last = _state.learned(len(_state.steps.steps) - 1)
@@ -182,6 +192,7 @@ def _player_data(url: str, identity: str, _state: RelationsState, _corner: Corne
         _corner,
         gold_labels(_state.runs[0]) if selection.gold else None,
         run_gradients(resources.store(), _state.runs[0]) if selection.gradients else None,
+        verdicts=_verdicts,
         is_learned=_state.is_learned,
     )
     shades = resources.task_colours()

@@ -10,11 +10,13 @@ import numpy as np
 import streamlit as st
 
 from core.config.fields import NOTHING
+from core.evaluation.relation_verdicts import RelationVerdicts
 from core.metrics import DEV_SCORE
 from core.metrics import PENALTY as PENALTY_METRIC
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
 from core.registry import FROZEN, feature_parts, prior_spec
 from core.results.naming import run_name
+from core.results.relations import headline
 from core.store.records import ACTIVE, Run, RunState, RunWithFacts
 from core.wording import all_of, number, plural, without_shared
 from dashboard.relations import sentences, views
@@ -56,8 +58,16 @@ def _without_snapshots(run: Run) -> str:
     return "This run ended before its first snapshot. Choose another above, or retry this one on Runs."
 
 
-def draw_summary(state: RelationsState, values: Floats, learned: Sequence[Relations]) -> None:
-    """Draws a sentence or two on the matrices at the step shown, (runs, n, n) `values` of the shared rows."""
+def draw_summary(
+    state: RelationsState,
+    values: Floats,
+    learned: Sequence[Relations],
+    verdicts: RelationVerdicts | None = None,
+) -> None:
+    """Draws a sentence or two on the matrices at the step shown, (runs, n, n) `values` of the shared rows.
+
+    Where seeds have verdicts it speaks of decided cells alone.
+    """
     mode, runs, rows = state.mode, state.runs, state.shared.rows
     names = list(map(escape, without_shared(rows.names).values()))
     fixed = views.impossible_pairs(runs, mode, rows)
@@ -75,6 +85,8 @@ def draw_summary(state: RelationsState, values: Floats, learned: Sequence[Relati
         text = sentences.read_difference(names, values, fixed, [run.id for run in runs])
     elif not state.is_learned:
         text = sentences.read_embeddings(names, values)
+    elif verdicts is not None:
+        text = headline(verdicts, [f"**{name}**" for name in names])
     elif mode == "task":
         text = sentences.read_tasks(names, values, possible)
     elif mode == "label":
@@ -86,6 +98,8 @@ def draw_summary(state: RelationsState, values: Floats, learned: Sequence[Relati
         st.markdown(step + text)
     if not state.is_learned:
         return
+    if mode != "feature" and len(runs) == 1:
+        st.caption("One seed: nothing is decided. *Mean over seeds* has verdicts.")
     config = runs[0].config
     is_recurrent = not (config.shared_dense or config.task_dense)
     if (
@@ -319,7 +333,14 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
         )
     elif mode == "feature":
         foot = "Exact values. Press Esc or Whole matrix to go back."
-    return {"foot": foot, "cannot": "Cannot be learned: the alignment shares no label between these two."}
+    if any(panel["verdicts"] for panel in frame["panels"]):
+        foot = "● related  ○ opposed  – none that matters (within ±0.1); faded: undecided or not tested."
+    untested = "Not tested: not between two tasks, or without training words."
+    return {
+        "foot": foot,
+        "untested": untested,
+        "cannot": "Cannot be learned: the alignment shares no label between these two.",
+    }
 
 
 # How to read the page: the equation of exactly what is drawn and what the colours mean, in a fold.

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from core.evaluation.relation_verdicts import CellVerdict, RelationVerdicts
 from core.evaluation.statistics import CONFIDENCE
 from core.mrn.relations import Relations, impossible_blocks, row_names, strongest_pairs
 from core.registry import has_bilstm
@@ -306,13 +307,14 @@ def strongest(
     *,
     among: str = "all",
     gold: Floats | None = None,
+    verdicts: RelationVerdicts | None = None,
     top: int = 12,
 ) -> pd.DataFrame:
     """The strongest pairs that any of the runs can learn; of two runs side by side the most different ones.
 
     They are `among` all rows, `within` a task or `between` tasks. Columns First and Second, then the values
     of the view. `values` (runs, n, n) and `gold` (n, n) are of the shared rows; `gold` adds the gold
-    correlation and the difference to it.
+    correlation and the difference to it, `verdicts` the interval and the verdict.
     """
     mean = values.mean(axis=0)
     columns, sizes = {"Correlation": mean}, np.abs(mean)
@@ -332,9 +334,17 @@ def strongest(
         "First": [names[i] for i, _, _ in pairs],
         "Second": [names[j] for _, j, _ in pairs],
     }
-    return pd.DataFrame(
-        table | {title: [float(matrix[i, j]) for i, j, _ in pairs] for title, matrix in columns.items()}
-    )
+    table |= {title: [float(matrix[i, j]) for i, j, _ in pairs] for title, matrix in columns.items()}
+    if verdicts is not None:
+        cells = [verdicts.cell(i, j) for i, j, _ in pairs]
+        table["95% interval"] = [interval_text(cell) for cell in cells]
+        table["Verdict"] = [cell.verdict if verdicts.tested[cell.i, cell.j] else "" for cell in cells]
+    return pd.DataFrame(table)
+
+
+def interval_text(cell: CellVerdict) -> str:
+    """`[0.10, 0.30]`; empty without an interval."""
+    return "" if cell.interval is None else f"[{', '.join(map(signed, cell.interval))}]"
 
 
 def pair_values(
