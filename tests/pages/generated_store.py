@@ -44,6 +44,7 @@ _SWEPT: Mapping[str, Sequence[Any]] = {
     "encoder": ("minilm", "bilstm"),
     "encoder_training": ("frozen", "full"),
     "task_embedding": (None, "tanh"),
+    "permuted": (None, "pos"),
 }
 _OF_MRN = ("lambda", "prior", "alignment")
 _PARADIGMS = (("mrn",), ("mtl",), ("stl",), ("mtl", "mrn"), ("stl", "mtl", "mrn"))

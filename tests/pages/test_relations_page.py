@@ -276,6 +276,95 @@ def test_seeds_that_met_other_labels_are_aligned_too(open_page: Open) -> None:
     assert "over 3 pairs of labels" in words(app)
 
 
+# Verdicts over seeds, and their controls
+
+LOOKS = {"1": "undecided", "2": "related", "3": "opposed", "4": "none that matters"}
+
+
+def three_tasks(correlations: tuple[float, float, float], seed: int, **values: Any) -> int:
+    """A finished run of three tasks that learned these correlations of 0 and 1, 0 and 2, 1 and 2."""
+    plain = run_facts().tasks
+    tasks = (*plain, dataclasses.replace(plain[0], name="chunk"))
+    meet = ((True,) * 3,) * 3
+    facts = run_facts(tasks=tasks, alignment="exact", meet=meet, label_owners=(("pos", "ner", "chunk"),) * 4)
+    learned = of_tasks(matrix(3, **dict(zip(("_01", "_02", "_12"), correlations, strict=True))))
+    names = ("pos", "ner", "chunk")
+    values = {"alignment": "exact", "encoder_training": "frozen", "tasks": names, **values}
+    run_id = learned_run(learned, facts, seed=seed, **values)
+    store = Store.open()
+    store.finish(run_id, RunState.SUCCEEDED, best_epoch=1)
+    store.close()
+    return run_id
+
+
+def five_seeds(**values: Any) -> str:
+    """Five seeds: related, none that matters, undecided."""
+    drawn = [(0.5, 0.01, 0.3), (0.52, 0.02, -0.2), (0.48, 0.0, 0.1), (0.51, 0.01, 0.4), (0.49, 0.02, 0.0)]
+    return ",".join(str(three_tasks(each, seed, **values)) for seed, each in enumerate(drawn, 1))
+
+
+def verdicts_shown(app: Any) -> list[str]:
+    """The verdicts of the mean's cells above the diagonal, row by row."""
+    codes = shown(app).frame["panels"][0]["verdicts"]["codes"]
+    assert [codes[place] for place in (0, 3, 5)] == ["5"] * 3
+    return [LOOKS[codes[place]] for place in (1, 2, 4)]
+
+
+def test_seeds_have_verdicts_and_the_headline_names_decided_pairs(open_page: Open) -> None:
+    app = open_page("relations", run=five_seeds())
+    assert verdicts_shown(app) == ["related", "none that matters", "undecided"]
+    text = words(app)
+    assert "Of 3 pairs 1 is related: **pos** and **ner** (0.50 [0.48, 0.52]); 1 has no relation" in text
+    assert "Against ±0.1 over 5 seeds, corrected over all pairs tested; no controls." in text
+    assert "faded: undecided" in shown(app).frame["foot"]
+    low, high = (shown(app).frame["panels"][0]["verdicts"][side][1] / 1000 for side in ("low", "high"))
+    assert 0.47 < low < 0.5 < high < 0.53
+
+
+def test_one_seed_decides_nothing(open_page: Open) -> None:
+    app = open_page("relations", run=str(three_tasks((0.9, 0.0, 0.0), 1)))
+    assert shown(app).frame["panels"][0]["verdicts"] is None
+    assert "One seed: nothing is decided." in words(app)
+
+
+def test_a_control_takes_a_verdict_away(open_page: Open) -> None:
+    runs = five_seeds()
+    five_seeds(permuted="ner")  # the same is learned without a relation
+    app = open_page("relations", run=runs)
+    assert verdicts_shown(app) == ["undecided", "none that matters", "undecided"]
+    assert "2 of 3 against controls too: ner permuted (5 seeds)." in words(app)
+
+
+def test_controls_are_launched_with_the_same_seeds(open_page: Open, workers: list[str]) -> None:
+    runs = five_seeds()
+    app = open_page("relations", run=runs)
+    assert app.multiselect(key="controls_tasks").value == ["ner", "chunk"]
+    app.multiselect(key="controls_tasks").set_value(["ner"]).run()
+    assert "5 runs" in words(app)
+    store = Store.open()
+    before = {run.id for run in store.runs()}
+    app.button(key="launch_controls").click().run()
+    queued = [run for run in store.runs() if run.id not in before]
+    assert sorted((run.config.seed, run.config.permuted) for run in queued) == [
+        (n, "ner") for n in range(1, 6)
+    ]
+    assert {run.configuration_id for run in queued} == {
+        store.run(int(runs[0])).config.with_(permuted="ner").configuration_id
+    }
+    store.close()
+    assert workers
+    # The page goes on with the runs that are controlled, and says what is on its way.
+    assert app.query_params["run"] == [runs] or "5 seeds" in words(app)
+    assert "5 controls queued or in progress" in words(app)
+
+
+def test_the_page_opens_on_runs_and_not_on_their_controls(open_page: Open) -> None:
+    runs = five_seeds()
+    five_seeds(permuted="ner")
+    assert "control" not in " ".join(open_page("relations").multiselect[0].value)
+    assert runs
+
+
 # What cannot be related, or is not
 
 
