@@ -8,19 +8,19 @@ import os
 import platform
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from core import __version__
-from core.config.typed import whole_number
 from core.errors import MRNLabError, RunNotFound
 from core.paths import home
-from core.plain_text import message_text, shortened, without_passwords
+from core.plain_text import message_text, without_passwords
 from core.store import RunWithFacts, Store
+from jobs.cli.options import one_of
 from jobs.cli.output import log, print_text
 from jobs.engines import ENGINES
 
@@ -31,9 +31,6 @@ _CHANGING = ["stop", "priority", "resume", "retry", "archive", "restore", "keywo
 _ASKING = ["corpus", "launch", "study", "transfer"]
 _KEEPING = ["export", "import", "import-predictions", "backup", "queue", "worker", "dashboard", "doctor"]
 _VERBS = [*_ASKING, *_READING, *_CHANGING, *_KEEPING]
-
-
-_Choice = TypeVar("_Choice", bound=str)
 
 
 class _Verbs(TyperGroup):
@@ -96,47 +93,6 @@ def _check_encoding(arguments: Sequence[str]) -> None:
             )
 
 
-def whole(name: str, least: int, most: int = 2**31 - 1) -> Callable[[str | int], int]:
-    """Returns a parser of whole numbers for the option or argument `name`.
-
-    It raises MRNLabError for other text, also for numbers that only Python reads (`1_0`, ` 1`).
-    """
-
-    def read(text: str | int) -> int:
-        number = text if isinstance(text, int) else whole_number(text)
-        if number is None or not least <= number <= most:
-            raise MRNLabError(
-                f"{name}: '{shortened(str(text))}' is not a whole number from {least:,} to {most:,}."
-            )
-        return number
-
-    return read
-
-
-def number_option(name: str, about: str, least: int, most: int = 2**31 - 1) -> Any:
-    """Returns the option `name` of a whole number from `least` to `most`."""
-    return typer.Option(name, metavar="N", help=about, parser=whole(name, least, most))
-
-
-def one_of(name: str, choices: Iterable[_Choice]) -> Callable[[str], _Choice]:
-    """Returns a parser of the option `name`, which raises MRNLabError for a value not in `choices`."""
-    known = {str(choice): choice for choice in choices}
-
-    def read(text: str) -> _Choice:
-        if text not in known:
-            raise MRNLabError(f"{name}: '{shortened(text)}' is not one of {', '.join(known)}.")
-        return known[text]
-
-    return read
-
-
-def run_number(text: str) -> int:
-    """Returns the number of a run, which may not exist. Raises MRNLabError for other text."""
-    if (number := whole_number(text)) is None or not text.isdecimal():
-        raise MRNLabError(f"RUN: '{shortened(text)}' is not the number of a run; `mrnlab runs` lists them.")
-    return number
-
-
 app = typer.Typer(
     name="mrnlab",
     cls=_Verbs,
@@ -146,13 +102,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-
-JSON_OPTION = typer.Option("--json", help="Print one JSON document on standard output.")
-EVERY_ROW_OPTION = typer.Option(
-    "--every-row", help="A row a configuration, without a choice among candidates by dev."
-)
-RUN_ARGUMENT = typer.Argument(metavar="RUN", help="The number of a run.", parser=run_number)
-RUNS_ARGUMENT = typer.Argument(metavar="RUN...", help="The numbers of runs.", parser=run_number)
 
 
 @app.callback()

@@ -3,52 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from core.config.fields import comma_list
 from core.errors import ConfigError, MRNLabError
-from core.results.compared import COMPARED_COLUMNS, Compared, compared, failures, parse_claim
+from core.results.compared import COMPARED_COLUMNS, Claim, Compared, compared, failures, parse_claim
 from core.results.filter import parse_filter
-from core.results.stored import stored_results
+from core.results.stored import Results, stored_results
 from core.results.where import WHERE_COLUMNS, Where, where
+from core.store import Store
 from core.wording import plural
-from jobs.cli.app import EVERY_ROW_OPTION, JSON_OPTION, app, named_runs, one_of, opened_store, run_number
+from jobs.cli.app import app, named_runs, opened_store
 from jobs.cli.decide import MATTERS_OPTION
+from jobs.cli.options import EVERY_ROW_OPTION, JSON_OPTION, SPLIT_OPTION, format_option, grouped, run_number
 from jobs.cli.output import log, print_json, print_report, print_text, write_document
 from jobs.reports.render import csv_text, difference_sheet
 from jobs.reports.where import where_sheets
 
-_FORMATS = ("table", "csv", "markdown", "latex")
 
+@dataclass(frozen=True)
+class ComparedOptions:
+    """What `mrnlab compare` compares, as typed."""
 
-@app.command("compare")
-def compare_verb(
-    ctx: typer.Context,
     run: Annotated[
         list[int] | None,
         typer.Argument(metavar="[RUN...]", help="Only these runs (default: all).", parser=run_number),
-    ] = None,
+    ] = None
     filter_: Annotated[
         str | None, typer.Option("--filter", help="Only runs that match, as of `mrnlab runs`.")
-    ] = None,
+    ] = None
     baseline: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             help="Compare each row with this one alone, a row, method or paradigm (default: all pairs).",
         ),
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Only these tasks (default: all).")
-    ] = None,
-    matters: Annotated[
-        float | None,
-        MATTERS_OPTION,
-    ] = None,
-    split: Annotated[str, typer.Option(help="dev or test.")] = "test",
-    every_row: Annotated[bool, EVERY_ROW_OPTION] = False,
+    ] = None
+    task: Annotated[str | None, typer.Option(metavar="NAME,...", help="Only these tasks (default: all).")] = (
+        None
+    )
+    matters: Annotated[float | None, MATTERS_OPTION] = None
+    split: Annotated[str, SPLIT_OPTION] = "test"
+    every_row: Annotated[bool, EVERY_ROW_OPTION] = False
+
+    @property
+    def tasks(self) -> list[str] | None:
+        """The named tasks; None for all."""
+        return None if self.task is None else comma_list(self.task)
+
+    def results(self, store: Store) -> Results:
+        """The results of the named and matching runs. Raises RunNotFound and FilterError."""
+        named = named_runs(store, self.run or ())
+        if self.filter_ is None:
+            return stored_results(store, {run.id for run in named} if self.run else None)
+        matching = parse_filter(self.filter_, store=store)
+        listed = named if self.run else store.runs()
+        return stored_results(store, {run.id for run in listed if matching.matches(run)})
+
+    def where(self, store: Store, results: Results, by: str | None) -> list[Where]:
+        """Where the differences come from, with `by` by these columns of the corpus."""
+        columns = () if by is None else comma_list(by)
+        return where(
+            store,
+            results,
+            self.split,
+            baseline=self.baseline,
+            tasks=self.tasks,
+            by=columns,
+            every_row=self.every_row,
+        )
+
+    def answered(self, results: Results) -> list[Compared]:
+        """The differences. Raises MRNLabError where no two rows are on the same data."""
+        answered = compared(
+            results,
+            self.split,
+            baseline=self.baseline,
+            matters=self.matters,
+            tasks=self.tasks,
+            every_row=self.every_row,
+        )
+        if not answered:
+            raise MRNLabError(f"There are no two rows with {self.split} scores on the same data to compare.")
+        return answered
+
+
+@app.command("compare")
+@grouped
+def compare_verb(
+    ctx: typer.Context,
+    options: ComparedOptions,
     expect: Annotated[
         list[str] | None,
         typer.Option(
@@ -57,13 +104,7 @@ def compare_verb(
         ),
     ] = None,
     format_: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="|".join(_FORMATS),
-            help="How the table is written.",
-            parser=one_of("--format", _FORMATS),
-        ),
+        str, format_option("How the table is written.", "table", "csv", "markdown", "latex")
     ] = "table",
     where_: Annotated[
         bool,
@@ -86,36 +127,27 @@ def compare_verb(
     by seed, with verdicts corrected for all of a task (Holm). CSV and JSON have scores in [0, 1].
     With --where a table of buckets and one of errors for each row and task.
     """
-    one_of("--split", ("dev", "test"))(split)
     claims = [parse_claim(text) for text in expect or ()]
-    if where_ and (claims or matters is not None):
+    if where_ and (claims or options.matters is not None):
         option = "expect" if claims else "matters"
         raise ConfigError(option, f"{option}: --{option} is about scores; leave it out with --where.")
     if by is not None and not where_:
         raise ConfigError("by", "by: --by says which buckets --where has; add --where.")
-    tasks = None if task is None else comma_list(task)
     with opened_store(ctx) as store:
-        named = named_runs(store, run or ())
-        wanted = {each.id for each in named} if run else None
-        if filter_ is not None:
-            matching = parse_filter(filter_, store=store)
-            listed = named if run else store.runs()
-            wanted = {each.id for each in listed if matching.matches(each)}
-        results = stored_results(store, wanted)
-        apart = []
-        if where_:
-            columns = () if by is None else comma_list(by)
-            apart = where(
-                store, results, split, baseline=baseline, tasks=tasks, by=columns, every_row=every_row
-            )
+        results = options.results(store)
+        apart = options.where(store, results, by) if where_ else []
     if results.note:
         log(results.note)
     if where_:
         _print_where(apart, format_, json_=json_)
-        return
-    answered = compared(results, split, baseline=baseline, matters=matters, tasks=tasks, every_row=every_row)
-    if not answered:
-        raise MRNLabError(f"There are no two rows with {split} scores on the same data to compare.")
+    else:
+        _print_answers(options.answered(results), claims, format_, json_=json_)
+
+
+def _print_answers(
+    answered: Sequence[Compared], claims: Sequence[Claim], format_: str, *, json_: bool
+) -> None:
+    """Prints the differences. Exits 1 where a claim does not hold."""
     wrong = [sentence for claim in claims for sentence in failures(claim, answered)]
     if json_:
         print_json(
@@ -175,7 +207,7 @@ def _document(each: Compared) -> dict[str, object]:
     }
 
 
-def _print(answered: list[Compared], format_: str) -> None:
+def _print(answered: Sequence[Compared], format_: str) -> None:
     for each in answered:
         if format_ == "table":
             print_text(f"{each.data}: " + "\n".join(each.sentences) + "\n")

@@ -15,7 +15,8 @@ from core.errors import MRNLabError
 from core.recording.owner import hostname
 from core.store import ACTIVE, Run, RunState, Store
 from core.wording import plural
-from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, check_numbers, number_option, opened_store, whole
+from jobs.cli.app import app, check_numbers, opened_store
+from jobs.cli.options import JSON_OPTION, RUNS_ARGUMENT, number_option, whole
 from jobs.cli.output import log, print_json, print_table, print_text
 from jobs.queue import control
 from jobs.queue.control import PRIORITIES, Answer

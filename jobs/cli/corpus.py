@@ -15,7 +15,8 @@ from core.corpora.loading import bases_of, read
 from core.corpora.reading import reading_rows
 from core.tasks import KINDS
 from core.wording import all_of
-from jobs.cli.app import JSON_OPTION, app
+from jobs.cli.app import app
+from jobs.cli.options import JSON_OPTION
 from jobs.cli.output import print_json, print_text
 from jobs.reports.render import aligned
 

@@ -20,7 +20,8 @@ from core.results.stored import PLANNED_SPLIT, stored_results
 from core.results.table import ResultRow
 from core.store import Store
 from core.wording import duration, plural
-from jobs.cli.app import JSON_OPTION, app, check_numbers, number_option, one_of, opened_store, run_number
+from jobs.cli.app import app, check_numbers, opened_store
+from jobs.cli.options import JSON_OPTION, number_option, one_of, run_number
 from jobs.cli.output import log, print_json, print_table, print_text
 from jobs.studies.decide import PlanOptions, decide, declare, looks_to_come, planned, state_of
 

@@ -21,7 +21,8 @@ from core.settings import seconds
 from core.store import back_up
 from core.store.engine import check_shared, parse_url
 from core.tasks.scores import score_text
-from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, one_of, opened_store
+from jobs.cli.app import app, opened_store
+from jobs.cli.options import JSON_OPTION, RUN_ARGUMENT, one_of
 from jobs.cli.output import log, print_json, print_table, print_text
 from jobs.queue.doctor import Examination, Finding, Fix, Severity, examine
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -20,8 +21,9 @@ from core.results.table import undefined_notes
 from core.store import ENDED, Run, RunState, Store
 from core.tasks.scores import score_text
 from core.wording import about_time, all_of, duration, plural, which_runs
-from jobs.cli.app import JSON_OPTION, app, number_option, one_of, opened_store
+from jobs.cli.app import app, opened_store
 from jobs.cli.corpus import log_readings
+from jobs.cli.options import JSON_OPTION, grouped, number_option, one_of
 from jobs.cli.output import log, print_json, print_table, print_text, run_document
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
@@ -84,15 +86,16 @@ def _option(field: str, *, name: str | None = None, sweeps: bool = False) -> Any
     )
 
 
-@app.command()
-def launch(
-    ctx: typer.Context,
-    corpus: Annotated[str | None, _option("corpus")] = None,
-    columns: Annotated[str | None, _option("columns")] = None,
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of `mrnlab launch` that describe runs, as typed; None where one is not given."""
+
+    corpus: Annotated[str | None, _option("corpus")] = None
+    columns: Annotated[str | None, _option("columns")] = None
     tasks: Annotated[
         str | None,
         typer.Option(metavar="VALUE", help=f"{FIELD_HELP['tasks'].sentence} Without it all of the corpus."),
-    ] = None,
+    ] = None
     task_groups: Annotated[
         str | None,
         typer.Option(
@@ -100,17 +103,17 @@ def launch(
             help=f"The tasks that are trained together: {all_of(list(GROUPINGS))} of --tasks (without it "
             "of the corpus), or groups written out, as 'ner,pos; ner,chunk'; several make a sweep.",
         ),
-    ] = None,
-    encoder: Annotated[str | None, _option("encoder", sweeps=True)] = None,
-    encoder_training: Annotated[str | None, _option("encoder_training", sweeps=True)] = None,
-    paradigm: Annotated[str | None, _option("paradigm", sweeps=True)] = None,
-    prior: Annotated[str | None, _option("prior", sweeps=True)] = None,
-    added_to: Annotated[str | None, _option("added_to", sweeps=True)] = None,
-    alignment: Annotated[str | None, _option("alignment", sweeps=True)] = None,
-    lambda_: Annotated[str | None, _option("lambda", sweeps=True)] = None,
-    seeds: Annotated[str | None, _option("seed", name="--seeds", sweeps=True)] = None,
-    epochs: Annotated[str | None, _option("epochs", sweeps=True)] = None,
-    fraction: Annotated[str | None, _option("fraction", sweeps=True)] = None,
+    ] = None
+    encoder: Annotated[str | None, _option("encoder", sweeps=True)] = None
+    encoder_training: Annotated[str | None, _option("encoder_training", sweeps=True)] = None
+    paradigm: Annotated[str | None, _option("paradigm", sweeps=True)] = None
+    prior: Annotated[str | None, _option("prior", sweeps=True)] = None
+    added_to: Annotated[str | None, _option("added_to", sweeps=True)] = None
+    alignment: Annotated[str | None, _option("alignment", sweeps=True)] = None
+    lambda_: Annotated[str | None, _option("lambda", sweeps=True)] = None
+    seeds: Annotated[str | None, _option("seed", name="--seeds", sweeps=True)] = None
+    epochs: Annotated[str | None, _option("epochs", sweeps=True)] = None
+    fraction: Annotated[str | None, _option("fraction", sweeps=True)] = None
     setting: Annotated[
         list[str] | None,
         typer.Option(
@@ -119,20 +122,67 @@ def launch(
             help="Any other field of a run, as head=linear,crf; may be given again. For learn, task_order "
             "and task_weights a list is one value: task_weights=3,1,1.",
         ),
-    ] = None,
+    ] = None
     preset: Annotated[
         str | None,
         typer.Option(help=f"Start from all values of a preset: {', '.join(PRESETS)}."),
-    ] = None,
-    sweep: Annotated[str | None, typer.Option(help="A name for this launch.")] = None,
+    ] = None
+
+    def runs(self) -> list[RunConfig]:
+        """The runs that these options make.
+
+        Raises ConfigError naming the field that is wrong, and CorpusError.
+        """
+        lists = self._typed()
+        if self.seeds is not None:
+            lists["seed"] = _seeds(self.seeds)
+        data = {name: tuple(comma_list(lists.pop(name))) for name in ("columns", "tasks") if name in lists}
+        groups = "all" if self.task_groups is None else self.task_groups
+        sweep = Sweep(lists.pop("corpus", ""), **data, task_groups=groups, lists=lists)
+        preset = {} if self.preset is None else PRESETS[one_of("--preset", PRESETS)(self.preset)]
+        return sweep.runs(preset)
+
+    def _typed(self) -> dict[str, Any]:
+        """The text of each field that is given, in the order of a sweep. Raises ConfigError."""
+        options = {public_name(name): text for name, text in vars(self).items()}
+        given = [(name, options[name], f"--{name.replace('_', '-')} ") for name in NAMED]
+        given += [*_settings(self.setting or []), ("seed", self.seeds, "--seeds ")]
+        typed: dict[str, str] = {}
+        for name, text, option in given:
+            if text is None:
+                continue
+            if name in typed:
+                hint = (
+                    f"write {option}{shortened(f'{typed[name]},{text}')}"
+                    if name in LISTED
+                    else "give it once"
+                )
+                raise ConfigError(name, f"{FIELD} is given twice; {hint}.")
+            typed[name] = text
+        return {name: typed[name] for name in dict.fromkeys((*NAMED, *typed)) if name in typed}
+
+
+@dataclass(frozen=True)
+class QueueOptions:
+    """How runs are queued."""
+
+    sweep: Annotated[str | None, typer.Option(help="A name for this launch.")] = None
     priority: Annotated[
         int, number_option("--priority", "Higher ones start first (default: 0).", *PRIORITIES)
-    ] = 0,
-    retries: Annotated[int, number_option("--retries", _RETRIES_HELP, 0, MOST_RETRIES)] = 0,
+    ] = 0
+    retries: Annotated[int, number_option("--retries", _RETRIES_HELP, 0, MOST_RETRIES)] = 0
     reuse: Annotated[
         bool,
         typer.Option("--reuse", help="Use runs of the store that are the same; queue only the others."),
-    ] = False,
+    ] = False
+
+
+@app.command()
+@grouped
+def launch(
+    ctx: typer.Context,
+    described: RunOptions,
+    queueing: QueueOptions,
     wait: Annotated[bool, typer.Option("--wait", help="Follow the runs until they end.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check the runs and say how long they take; queue nothing.")
@@ -145,37 +195,14 @@ def launch(
     take them in braces: --corpus 'simulated:demo?alpha={0.2|0.9}'. STL makes a run for each task. With --wait
     the exit code is 1 where a run did not succeed.
     """
-    configs = described(ctx.params)
-    from jobs.queue.submit import submit
-
-    notes = _tasks_taken(configs) if tasks is None and task_groups is None else []
-
-    def show_check(check_notes: Sequence[str]) -> None:
-        """Prints how the corpora were read, and the notes, before a run is queued."""
-        printed = log_readings(configs)
-        notes.extend(check_notes)
-        new = [note for note in notes if note not in printed]
-        for note in new[:_MOST_NOTES]:
-            log(note)
-        if len(new) > _MOST_NOTES:
-            log(f"{plural(len(new) - _MOST_NOTES, 'more note')} of this kind; --json has all.")
-
+    configs = described.runs()
     with opened_store(ctx) as store:
         if dry_run:
-            price = _cost(store, configs, reuse=reuse)
-            about = "" if price.seconds is None else f", {about_time(price.seconds)}"
-            if json_:
-                print_json({"runs": len(price.runs), "seconds": price.seconds})
-            else:
-                print_text(f"{plural(len(price.runs), 'run')}{about}: {price.basis}.")
+            _print_price(_cost(store, configs, reuse=queueing.reuse), json_=json_)
             return
-        ids, used = submit(
-            store, configs, sweep, reuse=reuse, priority=priority, retries=retries, show_notes=show_check
-        )
-        queued = [run_id for run_id in ids if run_id not in set(used)]
-        if used:
-            log(f"Uses {which_runs(used)}, already in the store.")
-        log(f"Queued {which_runs(queued)}." if queued else "Nothing is left to queue.")
+        takes_all = described.tasks is None and described.task_groups is None
+        notes = _tasks_taken(configs) if takes_all else []
+        ids, used = _queue(store, configs, queueing, notes)
         if wait:
             wait_for_runs(store, ids)
         if json_:
@@ -188,8 +215,43 @@ def launch(
             raise typer.Exit(1)
 
 
+def _queue(
+    store: Store, configs: Sequence[RunConfig], queueing: QueueOptions, notes: list[str]
+) -> tuple[list[int], list[int]]:
+    """Queues these runs; their ids, and of these the ids of runs that the store had.
+
+    Before a run is queued it logs how the corpora were read, adds the notes of the check to `notes`, and logs
+    these.
+    """
+    from jobs.queue.submit import submit
+
+    def show_check(check_notes: Sequence[str]) -> None:
+        printed = log_readings(configs)
+        notes.extend(check_notes)
+        new = [note for note in notes if note not in printed]
+        for note in new[:_MOST_NOTES]:
+            log(note)
+        if len(new) > _MOST_NOTES:
+            log(f"{plural(len(new) - _MOST_NOTES, 'more note')} of this kind; --json has all.")
+
+    ids, used = submit(
+        store,
+        configs,
+        queueing.sweep,
+        reuse=queueing.reuse,
+        priority=queueing.priority,
+        retries=queueing.retries,
+        show_notes=show_check,
+    )
+    queued = [run_id for run_id in ids if run_id not in set(used)]
+    if used:
+        log(f"Uses {which_runs(used)}, already in the store.")
+    log(f"Queued {which_runs(queued)}." if queued else "Nothing is left to queue.")
+    return ids, used
+
+
 def _cost(store: Store, configs: Sequence[RunConfig], *, reuse: bool) -> Cost:
-    """Returns the estimated cost of these runs, with `reuse` only of runs that the store lacks.
+    """The estimated cost of these runs, with `reuse` only of runs that the store lacks.
 
     Raises MRNLabError where a run cannot be trained here.
     """
@@ -202,30 +264,12 @@ def _cost(store: Store, configs: Sequence[RunConfig], *, reuse: bool) -> Cost:
     return cost(store, missing)
 
 
-def described(options: Mapping[str, Any]) -> list[RunConfig]:
-    """Returns the runs that `mrnlab launch` makes from these options, by parameter name.
-
-    Raises ConfigError naming the field that is wrong, and CorpusError.
-    """
-    options = {public_name(name): text for name, text in options.items()}
-    given = [(name, options[name], f"--{name.replace('_', '-')} ") for name in NAMED]
-    given += [*_settings(options["setting"] or []), ("seed", options["seeds"], "--seeds ")]
-    typed: dict[str, Any] = {}
-    for name, text, option in given:
-        if text is None:
-            continue
-        if name in typed:
-            hint = f"write {option}{shortened(f'{typed[name]},{text}')}" if name in LISTED else "give it once"
-            raise ConfigError(name, f"{FIELD} is given twice; {hint}.")
-        typed[name] = text
-    lists = {name: typed[name] for name in dict.fromkeys((*NAMED, *typed)) if name in typed}
-    if options["seeds"] is not None:
-        lists["seed"] = _seeds(options["seeds"])
-    data = {name: tuple(comma_list(lists.pop(name))) for name in ("columns", "tasks") if name in lists}
-    groups = "all" if options["task_groups"] is None else options["task_groups"]
-    sweep = Sweep(lists.pop("corpus", ""), **data, task_groups=groups, lists=lists)
-    preset = options["preset"]
-    return sweep.runs({} if preset is None else PRESETS[one_of("--preset", PRESETS)(preset)])
+def _print_price(price: Cost, *, json_: bool) -> None:
+    if json_:
+        print_json({"runs": len(price.runs), "seconds": price.seconds})
+        return
+    about = "" if price.seconds is None else f", {about_time(price.seconds)}"
+    print_text(f"{plural(len(price.runs), 'run')}{about}: {price.basis}.")
 
 
 def _tasks_taken(configs: Sequence[RunConfig]) -> list[str]:

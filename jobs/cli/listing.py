@@ -22,7 +22,8 @@ from core.store.facts import facts_document
 from core.tasks import kind_of
 from core.tasks.scores import score_text
 from core.wording import UTC_FORMAT, duration, first_of, percent
-from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, number_option, opened_store
+from jobs.cli.app import app, opened_store
+from jobs.cli.options import JSON_OPTION, RUN_ARGUMENT, number_option
 from jobs.cli.output import log, print_json, print_rows, print_table, print_text, run_document
 from jobs.queue.maintenance import resume_lost
 from jobs.worker.logs import tail

@@ -25,7 +25,8 @@ from core.plain_text import shortened
 from core.results.relations import RELATION_COLUMNS, control_configs, relation_tables, seeds_of
 from core.store import RunWithFacts, SnapshotKey, Store
 from core.wording import p_text, which_runs
-from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, one_of, opened_store
+from jobs.cli.app import app, opened_store
+from jobs.cli.options import JSON_OPTION, RUNS_ARGUMENT, one_of
 from jobs.cli.output import log, print_json, print_table, print_text, write_document
 from jobs.reports.render import csv_lines
 from jobs.reports.transfer import run_embeddings

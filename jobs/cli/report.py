@@ -17,7 +17,8 @@ from core.paths import given_path
 from core.report import PARTS, ReportAsked, make_report
 from core.store import Store
 from core.wording import plural
-from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, named_runs, one_of, opened_store
+from jobs.cli.app import app, named_runs, opened_store
+from jobs.cli.options import JSON_OPTION, RUNS_ARGUMENT, SPLIT_OPTION
 from jobs.cli.output import log, print_json, print_text
 
 _MOST_BYTES = 64_000_000
@@ -42,7 +43,7 @@ def report_verb(
     parts: Annotated[
         str, typer.Option(metavar="NAME,...", help=f"Only these parts: {', '.join(PARTS)}.")
     ] = "",
-    split: Annotated[str, typer.Option(help="dev or test.")] = "test",
+    split: Annotated[str, SPLIT_OPTION] = "test",
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Write a report on finished runs: one HTML file that opens anywhere, without network or server.
@@ -50,7 +51,6 @@ def report_verb(
     Question and answer, scores, differences, curves, relations over training, test sentences, errors, cost
     and commands. A part that these runs cannot have says why. `mrnlab verify` recomputes its tables.
     """
-    one_of("--split", ("dev", "test"))(split)
     words = "" if text is None else _read(given_path(text))
     with opened_store(ctx) as store:
         ids = tuple(each.id for each in named_runs(store, run))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,14 +14,13 @@ from core.results.stored import stored_results
 from core.results.table import ResultTable
 from core.store import Run, RunState, Store
 from core.wording import all_of, which_runs
-from jobs.cli.app import (
+from jobs.cli.app import app, named_runs, opened_store
+from jobs.cli.options import (
     EVERY_ROW_OPTION,
     JSON_OPTION,
     RUNS_ARGUMENT,
-    app,
-    named_runs,
-    one_of,
-    opened_store,
+    SPLIT_OPTION,
+    format_option,
     run_number,
 )
 from jobs.cli.output import log, print_json, print_report, write_document
@@ -35,10 +34,6 @@ from jobs.reports.render import (
 )
 
 
-def _format_option(about: str, *formats: str) -> Any:
-    return typer.Option("--format", metavar="|".join(formats), help=about, parser=one_of("--format", formats))
-
-
 @app.command()
 def results(
     ctx: typer.Context,
@@ -47,9 +42,9 @@ def results(
         typer.Argument(metavar="[RUN...]", help="Only these runs (default: all).", parser=run_number),
     ] = None,
     format_: Annotated[
-        str, _format_option("How the table is written.", "table", "csv", "markdown", "latex")
+        str, format_option("How the table is written.", "table", "csv", "markdown", "latex")
     ] = "table",
-    split: Annotated[str, typer.Option(help="dev or test.")] = "test",
+    split: Annotated[str, SPLIT_OPTION] = "test",
     by_label: Annotated[
         bool,
         typer.Option(
@@ -77,7 +72,6 @@ def results(
     numbers such as λ. CSV and JSON have a row per method and task, scores in [0, 1].
     With --by-label a table per run and task, by label or span type.
     """
-    one_of("--split", ("dev", "test"))(split)
     if by_label:
         _by_label(ctx, run or [], split, format_, json_=json_)
         return
@@ -115,7 +109,7 @@ def results(
 def print_appendix(
     ctx: typer.Context,
     run: Annotated[list[int], RUNS_ARGUMENT],
-    format_: Annotated[str, _format_option("How it is written.", "latex", "markdown")] = "latex",
+    format_: Annotated[str, format_option("How it is written.", "latex", "markdown")] = "latex",
 ) -> None:
     """Print the reproducibility appendix of a paper on these finished runs.
 

@@ -22,8 +22,9 @@ from core.store import Run, Store
 from core.studies import STUDIES, Study
 from core.studies.study import SettingRuns, StudyRun
 from core.wording import duration, plural
-from jobs.cli.app import JSON_OPTION, app, number_option, one_of, opened_store
+from jobs.cli.app import app, opened_store
 from jobs.cli.decide import hours_of
+from jobs.cli.options import JSON_OPTION, number_option, one_of
 from jobs.cli.output import WIDTH, log, print_json, print_report, print_table, print_text, write_document
 from jobs.reports.parts import Part
 from jobs.reports.render import csv_files

@@ -12,11 +12,10 @@ from core.plain_text import shortened
 from core.results.stored import stored_results
 from core.results.suspects import AGREE, SUSPECT_COLUMNS, suspects, suspects_conll
 from core.wording import plural
-from jobs.cli.app import JSON_OPTION, RUNS_ARGUMENT, app, named_runs, one_of, opened_store
+from jobs.cli.app import app, named_runs, opened_store
+from jobs.cli.options import JSON_OPTION, RUNS_ARGUMENT, SPLIT_OPTION, format_option
 from jobs.cli.output import log, print_json, print_table, write_document
 from jobs.reports.render import csv_text
-
-_FORMATS = ("table", "csv", "conll", "json")
 
 
 def share_of(text: str | float) -> float:
@@ -34,17 +33,14 @@ def suspects_verb(
     task: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Only these tasks (default: all).")
     ] = None,
-    split: Annotated[str, typer.Option(help="dev or test.")] = "test",
+    split: Annotated[str, SPLIT_OPTION] = "test",
     agree: Annotated[
         float, typer.Option(metavar="SHARE", help="The least share of agreeing runs.", parser=share_of)
     ] = AGREE,
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="|".join(_FORMATS),
-            help="How they are written; csv and conll are for an annotator.",
-            parser=one_of("--format", _FORMATS),
+        format_option(
+            "How they are written; csv and conll are for an annotator.", "table", "csv", "conll", "json"
         ),
     ] = "table",
     json_: Annotated[bool, JSON_OPTION] = False,
@@ -54,7 +50,6 @@ def suspects_verb(
     First those on which all agree, each with its sentence and with what other tasks say there. Of a share of
     agreeing seeds the mean over methods counts. The corpus is not changed.
     """
-    one_of("--split", ("dev", "test"))(split)
     tasks = None if task is None else comma_list(task)
     with opened_store(ctx) as store:
         named_runs(store, run)

@@ -21,7 +21,8 @@ from core.tagging import Tagger
 from core.tasks import KINDS, tasks_reading
 from core.tasks.scores import TaskScore, score_text
 from core.wording import all_of, first_of, plural
-from jobs.cli.app import JSON_OPTION, RUN_ARGUMENT, app, one_of, opened_store
+from jobs.cli.app import app, opened_store
+from jobs.cli.options import JSON_OPTION, RUN_ARGUMENT, one_of
 from jobs.cli.output import log, print_json, print_table, write_document
 
 _FORMATS = ("conll", "json")

@@ -10,7 +10,8 @@ import typer
 from core.errors import MRNLabError
 from core.results.naming import corpus_name
 from core.wording import plural
-from jobs.cli.app import JSON_OPTION, app, opened_store
+from jobs.cli.app import app, opened_store
+from jobs.cli.options import JSON_OPTION
 from jobs.cli.output import log, print_json, print_report, print_rows, print_table
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -23,12 +25,16 @@ from core.results.naming import field_text, fields_apart, is_default, shortest_n
 from dashboard.launch.address import command
 from dashboard.launch.draft import cloned, draft_of, plan
 from jobs.cli import app
-from jobs.cli.launch import described
+from jobs.cli.launch import RunOptions
 from jobs.queue.sweeps import Sweep
 
 _PROGRAM = typer.main.get_command(app)
 assert isinstance(_PROGRAM, TyperGroup)
 _LAUNCH = _PROGRAM.commands["launch"]
+
+
+def _described(options: Mapping[str, Any]) -> list[RunConfig]:
+    return RunOptions(**{field.name: options[field.name] for field in dataclasses.fields(RunOptions)}).runs()
 
 
 def _drawn_by(schema: dict[str, Any]) -> st.SearchStrategy[Any] | None:
@@ -137,13 +143,13 @@ def test_a_clone_a_link_and_the_command_make_the_same_runs(
     sweep = Sweep.of(runs)
     assert set(sweep.runs()) == set(runs)
     arguments = list(itertools.chain.from_iterable(sweep.options()))
-    assert set(described(_LAUNCH.make_context("launch", arguments).params)) == set(runs)
+    assert set(_described(_LAUNCH.make_context("launch", arguments).params)) == set(runs)
 
     line = command(draft, configs, configs, reuse=reuse)
     program, verb, *arguments = shlex.split(line.replace("\\\n", " "))
     assert (program, verb) == ("mrnlab", "launch")
     options = _LAUNCH.make_context("launch", arguments).params
-    assert set(described(options)) == set(runs)
+    assert set(_described(options)) == set(runs)
     assert (options["reuse"], options["priority"], options["retries"]) == (reuse, priority, retries)
 
 
