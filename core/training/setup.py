@@ -24,7 +24,7 @@ from core.encoding.batches import Batch, Context
 from core.encoding.tokenizer import Tokenizer
 from core.encoding.words import words_read
 from core.errors import TrainingError
-from core.models.build import BuiltEncoder, build_encoder, load_tokenizers
+from core.models.build import BuiltEncoder, Tokenizers, build_encoder, load_tokenizers
 from core.models.device import ALL_THREADS, choose_device, computes_in_half, hardware_name, make_deterministic
 from core.models.encoders import parts_of
 from core.models.encoders.fast_bert import TrainedRows, weight_count
@@ -176,28 +176,13 @@ def set_up(config: RunConfig, corpus: Corpus, threads: int | None = None) -> Tra
     device = choose_device(config.device)
     make_deterministic(config.seed, device)
     half = computes_in_half(config.precision, device)
+
     tokenizers = load_tokenizers(config, corpus)
     splits = encode_corpus(config, corpus, tokenizers.main, tokenizers.context)
     train = splits["train"]
     tasks = task_facts(config, corpus, train)
-    if empty := [task.name for task in tasks if not task.train_tokens]:
-        raise TrainingError(
-            f"Task {empty[0]} has nothing labelled to train on in this run. Use a larger fraction or "
-            "other data."
-        )
-    texts = [split.text.texts for split in splits.values() if split.text.texts is not None]
-    built = build_encoder(
-        config, tokenizers, train.sentences, train.text, texts, tasks=len(tasks), half=half, device=device
-    )
-    head_tasks = [HeadTask(task.scheme, task.labels, task.scale) for task in tasks]
-    model = make_tagger(
-        built.encoder,
-        config,
-        head_tasks,
-        pooled_by=built.pooled_by,
-        init=config.head_init,
-        dropout=config.dropout,
-    ).to(device)
+    _check_labelled(tasks)
+    built, model = _model(config, tokenizers, splits, tasks, half=half, device=device)
     balancing = make_balancing(config, model, device)
     steps = len(train.batches) * config.epochs
     optimiser, schedule = make_optimiser(model, config, steps, balancing.learned)
@@ -208,37 +193,73 @@ def set_up(config: RunConfig, corpus: Corpus, threads: int | None = None) -> Tra
     )
     scorers = {name: Scorer(config, name, splits[name], tasks) for name in ("dev", "test") if name in splits}
     selected_by, undefined_notes = _epoch_choice(config, scorers)
-    notes = (*built.notes, *config_warnings(config), *undefined_notes, *alignment_notes)
-    facts = RunFacts(
-        **_machine_facts(config, device, threads, half=half),
-        **_corpus_facts(config, corpus, splits),
-        **_size_facts(config, train, model, built),
-        tasks=tasks,
-        selected_by=selected_by,
-        notes=tuple(dict.fromkeys((*corpus.notes, *notes))),
-        **relation_facts,
-    )
+    notes = (*corpus.notes, *built.notes, *config_warnings(config), *undefined_notes, *alignment_notes)
     return TrainingRun(
-        config,
-        facts,
-        device,
-        tokenizers.main,
-        splits,
-        scorers,
-        model,
-        prior,
-        balancing,
-        optimiser,
-        schedule,
+        config=config,
+        facts=RunFacts(
+            **_machine_facts(config, device, threads, half=half),
+            **_corpus_facts(config, corpus, splits),
+            **_size_facts(config, train, model, built),
+            **relation_facts,
+            tasks=tasks,
+            selected_by=selected_by,
+            notes=tuple(dict.fromkeys(notes)),
+        ),
+        device=device,
+        tokenizer=tokenizers.main,
+        splits=splits,
+        scorers=scorers,
+        model=model,
+        prior=prior,
+        balancing=balancing,
+        optimiser=optimiser,
+        schedule=schedule,
         order=np.random.default_rng([config.seed, _ORDER_STREAM]),
         features=built.features,
         frozen=built.lookup,
+        task_weights=_task_weights(config, device),
         encoder_fingerprint=built.fingerprint,
-        task_weights=None
-        if config.task_weights is None
-        else torch.tensor(config.task_weights, device=device),
         base_heads=base_heads,
     )
+
+
+def _check_labelled(tasks: Sequence[TaskFacts]) -> None:
+    """Raises TrainingError where a task has no training label."""
+    if empty := [task.name for task in tasks if not task.train_tokens]:
+        raise TrainingError(
+            f"Task {empty[0]} has nothing labelled to train on in this run. Use a larger fraction or "
+            "other data."
+        )
+
+
+def _model(
+    config: RunConfig,
+    tokenizers: Tokenizers,
+    splits: Mapping[str, SplitData],
+    tasks: Sequence[TaskFacts],
+    *,
+    half: bool,
+    device: torch.device,
+) -> tuple[BuiltEncoder, MultiTaskTagger]:
+    """The encoder, and the tagger with a head for each task, on the device."""
+    train = splits["train"]
+    texts = [split.text.texts for split in splits.values() if split.text.texts is not None]
+    built = build_encoder(
+        config, tokenizers, train.sentences, train.text, texts, tasks=len(tasks), half=half, device=device
+    )
+    model = make_tagger(
+        built.encoder,
+        config,
+        [HeadTask(task.scheme, task.labels, task.scale) for task in tasks],
+        pooled_by=built.pooled_by,
+        init=config.head_init,
+        dropout=config.dropout,
+    )
+    return built, model.to(device)
+
+
+def _task_weights(config: RunConfig, device: torch.device) -> torch.Tensor | None:
+    return None if config.task_weights is None else torch.tensor(config.task_weights, device=device)
 
 
 def _machine_facts(config: RunConfig, device: torch.device, threads: int, *, half: bool) -> dict[str, Any]:

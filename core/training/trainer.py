@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 
@@ -16,7 +15,7 @@ from core.encoding.batches import Batch
 from core.errors import NotFinite
 from core.metrics import DEV_LOSS, DEV_SCORE, TOTAL, EpochMetrics
 from core.records import DevMetrics, Note, Sink, best_epoch
-from core.training.checkpoints import Progress, Resuming
+from core.training.checkpoints import Resuming
 from core.training.evaluate import Predicted, Scorer, predict
 from core.training.memory import StepMemory, gauge_of, restart_process_peak
 from core.training.probes import Probes
@@ -60,67 +59,157 @@ def train(
     sink(run.facts)
     if not run.compute_features(sink, should_stop):
         return Outcome(True, None, 0)
-    states = Resuming(run, checkpoint, sink)
-    progress = states.begin()
-    log = StepLog(sink, [task.name for task in run.facts.tasks], before=progress.seconds)
-    updates = frozenset(steps := update_steps(config, run.splits["train"].batches.per_part))
-    probes = Probes(run, steps, sink, log)
-    memory = StepMemory(config.batch_size, config.batch_tokens, run.optimiser, gauge_of(run.device))
-    dev = run.scorers.get("dev")
-    chosen = partial(best_epoch, by=run.selected_by, epochs=config.epochs)
-    best_on_dev: Predicted | None = None
-
-    for epoch in range(len(progress.history) + 1, config.epochs + 1):
+    training = _Training(run, sink, checkpoint, should_stop)
+    for epoch in range(len(training.progress.history) + 1, config.epochs + 1):
         # Before an epoch and not after one, so that a run that was stopped here ends when it is resumed.
-        epochs_since_best = epoch - 1 - (chosen(progress.history) or 0)
-        if run.patience is not None and epochs_since_best >= run.patience:
-            message = f"No better epoch for {plural(run.patience, 'epoch')}: the training ends."
-            sink(Note(message, progress.step))
-            if checkpoint.is_due:  # before the last update, which the run makes again where it is resumed
-                states.save(progress, log)
-            probes.finish_early(progress.step)
+        if training.is_out_of_patience:
+            training.end_early()
             break
+        if not training.train_epoch():
+            return Outcome(True, training.best_epoch, training.progress.step)
+        predicted = training.score_epoch()
+        if training.best_epoch == epoch:
+            training.keep_best(predicted)
+    else:
+        training.save_if_due()
+    best = training.finish()
+    return Outcome(False, best, training.progress.step)
+
+
+class _Training:
+    """A training between its first step, or the one that it resumes from, and its end."""
+
+    def __init__(
+        self, run: TrainingRun, sink: Sink, checkpoint: Checkpoint, should_stop: Callable[[], bool]
+    ) -> None:
+        self._run, self._sink, self._checkpoint, self._should_stop = run, sink, checkpoint, should_stop
+        self._states = Resuming(run, checkpoint, sink)
+        self.progress = self._states.begin()
+        tasks = [task.name for task in run.facts.tasks]
+        self._log = StepLog(sink, tasks, before=self.progress.seconds)
+        steps = update_steps(run.config, run.splits["train"].batches.per_part)
+        self._updates = frozenset(steps)
+        self._probes = Probes(run, steps, sink, self._log)
+        batch_size, batch_tokens = run.config.batch_size, run.config.batch_tokens
+        self._memory = StepMemory(batch_size, batch_tokens, run.optimiser, gauge_of(run.device))
+        self._dev = run.scorers.get("dev")
+        self._best_on_dev: Predicted | None = None
+
+    @property
+    def best_epoch(self) -> int | None:
+        """The best epoch so far."""
+        return best_epoch(self.progress.history, by=self._run.selected_by, epochs=self._run.config.epochs)
+
+    @property
+    def is_out_of_patience(self) -> bool:
+        """Whether too many epochs have been no better than the best."""
+        since_best = len(self.progress.history) - (self.best_epoch or 0)
+        return self._run.patience is not None and since_best >= self._run.patience
+
+    def end_early(self) -> None:
+        """End before the last epoch."""
+        message = f"No better epoch for {plural(self._run.patience or 0, 'epoch')}: the training ends."
+        self._sink(Note(message, self.progress.step))
+        self.save_if_due()  # before the last update, which the run makes again where it is resumed
+        self._probes.finish_early(self.progress.step)
+
+    def save_if_due(self, *, or_stopped: bool = False) -> None:
+        """Save a state to resume from where it is time, or `or_stopped`."""
+        if or_stopped or self._checkpoint.is_due:
+            self._states.save(self.progress, self._log)
+
+    def train_epoch(self) -> bool:
+        """Train the rest of an epoch. False where it was stopped on request, with its state saved."""
+        run, progress, log = self._run, self.progress, self._log
         run.model.train()
         for batch in run.epoch(skip=progress.step % run.facts.steps_per_epoch):
-            if (stop := should_stop()) or checkpoint.is_due:
-                states.save(progress, log)
-            if stop:
-                return Outcome(True, chosen(progress.history), progress.step)
-            with memory.step():
-                probes.before_step(progress.step + 1, batch)
+            stopped = self._should_stop()
+            self.save_if_due(or_stopped=stopped)
+            if stopped:
+                return False
+            with self._memory.step():
+                self._probes.before_step(progress.step + 1, batch)
                 measured = train_step(run, batch)  # (21) to (23)
             progress.step += 1
             log.add(progress.step, progress.step / run.facts.steps_per_epoch, run.heads_lr, measured)
             run.schedule.step()
-            if progress.step in updates:
+            if progress.step in self._updates:
                 log.flush()
                 run.prior.update(run.model.heads.weight)  # (24) to (26)
-            probes.after_step(progress.step)
-        predicted = _end_epoch(run, dev, progress, log, sink)
-        if chosen(progress.history) == epoch:
-            states.save_best(progress)
-            best_on_dev = predicted
-    else:
-        if checkpoint.is_due:
-            states.save(progress, log)
+            self._probes.after_step(progress.step)
+        return True
 
-    best = chosen(progress.history)
-    if best is None:
-        raise NotFinite("No epoch could be scored on the development sentences: its losses are not numbers.")
-    if run.selected_by == "score" and all(math.isnan(epoch.score) for epoch in progress.history):
-        sink(
-            Note(
-                f"No epoch has a mean dev score: {_CONSTANT}. Epoch {best} has the lowest dev loss.",
-                progress.step,
+    def score_epoch(self) -> Predicted | None:
+        """Score the development sentences, if there are any, and note a penalty that has vanished."""
+        run, progress, log = self._run, self.progress, self._log
+        log.flush()
+        epoch, predicted = len(progress.history) + 1, None
+        mean = loss = math.nan
+        if self._dev is not None:
+            predicted = predict(run.model, run.enter("dev"), run.device)
+            mean, loss, values = _dev_metrics(run, self._dev, predicted)
+            self._sink(EpochMetrics(progress.step, epoch, log.seconds, values))
+        progress.history.append(DevMetrics(epoch, mean, loss))
+        run.balancing.end_epoch()
+        if progress.learns_relations and log.last_penalty <= _VANISHED * log.last_loss:
+            message = (
+                f"The penalty has vanished ({log.last_penalty:.1e} beside a loss of {log.last_loss:.2g}): "
+                "from here on this run trains as MTL does."
             )
-        )
-    states.restore_best(progress, best)
-    if dev is not None:  # a run that was resumed after its best epoch predicts again
-        sink(dev.result(best_on_dev or predict(run.model, run.enter("dev"), run.device), best))
-    sink(run.scorers["test"].result(predict(run.model, run.enter("test"), run.device), best))
-    checkpoint.publish()
-    sink(memory.usage(log.seconds))
-    return Outcome(False, best, progress.step)
+            self._sink(Note(message, progress.step))
+            progress.learns_relations = False
+        return predicted
+
+    def keep_best(self, predicted: Predicted | None) -> None:
+        """Keep the model of the epoch that has just been scored, and its dev predictions."""
+        self._states.save_best(self.progress)
+        self._best_on_dev = predicted
+
+    def finish(self) -> int:
+        """Put the best epoch's weights back, score them on dev and test, and publish the checkpoint.
+
+        Returns that epoch. Raises NotFinite where no epoch could be scored.
+        """
+        run, sink, progress, best = self._run, self._sink, self.progress, self.best_epoch
+        if best is None:
+            raise NotFinite(
+                "No epoch could be scored on the development sentences: its losses are not numbers."
+            )
+        if run.selected_by == "score" and all(math.isnan(epoch.score) for epoch in progress.history):
+            message = f"No epoch has a mean dev score: {_CONSTANT}. Epoch {best} has the lowest dev loss."
+            sink(Note(message, progress.step))
+        self._states.restore_best(progress, best)
+        if self._dev is not None:  # a run that was resumed after its best epoch predicts again
+            predicted = self._best_on_dev or predict(run.model, run.enter("dev"), run.device)
+            sink(self._dev.result(predicted, best))
+        sink(run.scorers["test"].result(predict(run.model, run.enter("test"), run.device), best))
+        self._checkpoint.publish()
+        sink(self._memory.usage(self._log.seconds))
+        return best
+
+
+def _dev_metrics(
+    run: TrainingRun, dev: Scorer, predicted: Predicted
+) -> tuple[float, float, dict[tuple[str, str], float]]:
+    """The mean dev score, the mean dev loss, and those of each task by task and metric.
+
+    A mean score leaves out tasks that the gold labels leave undefined, and is NaN if a remaining one is
+    undefined in this epoch. A task that no development sentence is annotated for does not count.
+    """
+    losses = dict(zip([task.name for task in run.facts.tasks], predicted.losses.tolist(), strict=True))
+    headlines = dev.headlines(predicted)
+    scores = {task.task: task.score for task in headlines if task.task not in dev.undefined}
+    losses = {task.task: losses[task.task] for task in headlines if task.tokens}
+    mean, loss = (
+        sum(by_task.values()) / len(by_task) if by_task else math.nan for by_task in (scores, losses)
+    )
+    defined = {task: score for task, score in (scores | {TOTAL: mean}).items() if not math.isnan(score)}
+    values = {
+        (task, metric.name): value
+        for metric, by_task in ((DEV_SCORE, defined), (DEV_LOSS, losses | {TOTAL: loss}))
+        for task, value in by_task.items()
+    }
+    return mean, loss, values
 
 
 def train_step(run: TrainingRun, batch: Batch) -> StepLosses:
@@ -140,38 +229,3 @@ def train_step(run: TrainingRun, batch: Batch) -> StepLosses:
         torch.nn.utils.clip_grad_norm_(run.model.parameters(), run.config.clip_norm)
     run.optimiser.step()
     return StepLosses(losses, counts, penalty, total)
-
-
-def _end_epoch(
-    run: TrainingRun, dev: Scorer | None, progress: Progress, log: StepLog, sink: Sink
-) -> Predicted | None:
-    """Score the development sentences, if there are any, and note a penalty that has vanished."""
-    log.flush()
-    epoch, predicted = len(progress.history) + 1, None
-    mean = loss = math.nan
-    if dev is not None:
-        predicted = predict(run.model, run.enter("dev"), run.device)
-        losses = dict(zip([task.name for task in run.facts.tasks], predicted.losses.tolist(), strict=True))
-        headlines = dev.headlines(predicted)
-        # Of tasks whose score the gold labels allow: NaN where one of these has none in this epoch.
-        scores = {task.task: task.score for task in headlines if task.task not in dev.undefined}
-        # A task that no development sentence is annotated for does not count.
-        losses = {task.task: losses[task.task] for task in headlines if task.tokens}
-        mean, loss = (sum(of.values()) / len(of) if of else math.nan for of in (scores, losses))
-        defined = {task: score for task, score in (scores | {TOTAL: mean}).items() if not math.isnan(score)}
-        values = {
-            (task, metric.name): value
-            for metric, by_task in ((DEV_SCORE, defined), (DEV_LOSS, losses | {TOTAL: loss}))
-            for task, value in by_task.items()
-        }
-        sink(EpochMetrics(progress.step, epoch, log.seconds, values))
-    progress.history.append(DevMetrics(epoch, mean, loss))
-    run.balancing.end_epoch()
-    if progress.learns_relations and log.last_penalty <= _VANISHED * log.last_loss:
-        message = (
-            f"The penalty has vanished ({log.last_penalty:.1e} beside a loss of {log.last_loss:.2g}): from "
-            "here on this run trains as MTL does."
-        )
-        sink(Note(message, progress.step))
-        progress.learns_relations = False
-    return predicted
