@@ -401,7 +401,7 @@ class Laboratory:
         if problems := {run.id: run.problem for run in runs if run.problem is not None}:
             run_id, problem = min(problems.items())
             raise MRNLabError(f"Run {run_id} cannot be compared. {problem}")
-        return list[Run](runs)
+        return runs
 
 
 class StoredRun:

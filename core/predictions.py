@@ -104,7 +104,7 @@ def add_predictions(store: Store, predictions: Predictions) -> int:
 
 def _check_new(store: Store, config: RunConfig) -> None:
     """Raises MRNLabError where the store has this system's predictions of a task with this seed."""
-    for run in store.runs(with_facts=False):
+    for run in store.runs():
         other = run.config
         if (
             run.config_problem is None

@@ -245,7 +245,7 @@ def relation_tables(
     """
     if mode not in MODES:
         raise MRNLabError(f"mode: '{mode}' has no verdicts; name one of {', '.join(MODES)}.")
-    runs = readable(store.runs(run_ids, states={RunState.SUCCEEDED}, with_facts=False))[0]
+    runs = readable(store.runs(run_ids, states={RunState.SUCCEEDED}))[0]
     runs = [run for run in runs if run.config.paradigm == "mrn" and run.config.permuted is None]
     counted = one_per_seed(runs, store.conditions(runs))
     groups = [same for same in by_configuration(counted).values() if mode in same[0].config.learned]
@@ -256,9 +256,7 @@ def relation_tables(
         )
     tables = []
     for name, same in zip(group_names(groups), groups, strict=True):
-        with_facts = sorted(
-            store.runs([run.id for run in same], with_facts=True), key=lambda run: run.config.seed
-        )
+        with_facts = sorted(store.runs_with_facts([run.id for run in same]), key=lambda run: run.config.seed)
         if table := _table(store, name, with_facts, mode):
             tables.append(table)
     if not tables:
@@ -312,7 +310,7 @@ def stored_controls(
         for task, by_seed in controls_of(store, runs).items()
     }
     ids = [run.id for by_seed in wanted.values() for run in by_seed.values()]
-    with_facts = {run.id: run for run in store.runs(ids, with_facts=True)} if ids else {}
+    with_facts = {run.id: run for run in store.runs_with_facts(ids)} if ids else {}
     return {
         task: {
             seed: (with_facts[run.id], store.relations(run.id)[1])

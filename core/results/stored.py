@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.config import RunConfig, comparison_key
@@ -102,7 +102,8 @@ def stored_results(
     store: Store, run_ids: Collection[int] | None = None, *, with_facts: bool = False
 ) -> Results:
     """The results of these runs, or of all that are not archived. Costs need `with_facts`."""
-    succeeded: Sequence[Run] = store.runs(run_ids, states={RunState.SUCCEEDED}, with_facts=with_facts)
+    listed: Callable[..., Sequence[Run]] = store.runs_with_facts if with_facts else store.runs
+    succeeded = listed(run_ids, states={RunState.SUCCEEDED})
     conditions = store.conditions(succeeded)
     runs, note = readable(succeeded, conditions)
     scores = store.scores([run.id for run in runs], with_reports=False)

@@ -71,7 +71,7 @@ class Exchange(Runs, Metrics, Results):
             time = moment.timestamp()
             statement = statement.where(column.between(time - _ROUNDING_S, time + _ROUNDING_S))
         with self.transaction(write=False) as connection:
-            candidates = self.runs(list(connection.scalars(statement)), with_facts=False)
+            candidates = self.runs(list(connection.scalars(statement)))
         return next((known for known in candidates if known.config.seed == run.config.seed), None)
 
     def import_record(self, record: RunRecord, note: str) -> int:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Literal, overload
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
@@ -129,34 +129,11 @@ class Runs(Database):
 
     def run(self, run_id: int) -> RunWithFacts:
         """The run with its facts. Raises RunNotFound."""
-        named = self.runs(ids=[run_id])
+        named = self.runs_with_facts([run_id])
         if not named:
             raise RunNotFound(run_id)
         return named[0]
 
-    @overload
-    def runs(
-        self,
-        ids: Collection[int],
-        states: Collection[RunState] | None = None,
-        limit: int | None = None,
-        *,
-        archived: bool | None = False,
-        with_facts: Literal[True] | None = None,
-    ) -> list[RunWithFacts]: ...
-
-    @overload
-    def runs(
-        self,
-        ids: None = None,
-        states: Collection[RunState] | None = None,
-        limit: int | None = None,
-        *,
-        archived: bool | None = False,
-        with_facts: Literal[True],
-    ) -> list[RunWithFacts]: ...
-
-    @overload
     def runs(
         self,
         ids: Collection[int] | None = None,
@@ -164,57 +141,27 @@ class Runs(Database):
         limit: int | None = None,
         *,
         archived: bool | None = False,
-        with_facts: Literal[False],
-    ) -> list[Run]: ...
-
-    @overload
-    def runs(
-        self,
-        ids: None = None,
-        states: Collection[RunState] | None = None,
-        limit: int | None = None,
-        *,
-        archived: bool | None = False,
-        with_facts: None = None,
-    ) -> list[Run]: ...
-
-    @overload
-    def runs(
-        self,
-        ids: Collection[int] | None = None,
-        states: Collection[RunState] | None = None,
-        limit: int | None = None,
-        *,
-        archived: bool | None = False,
-        with_facts: bool | None = None,
-    ) -> list[Run] | list[RunWithFacts]: ...
-
-    def runs(
-        self,
-        ids: Collection[int] | None = None,
-        states: Collection[RunState] | None = None,
-        limit: int | None = None,
-        *,
-        archived: bool | None = False,
-        with_facts: bool | None = None,
-    ) -> list[Run] | list[RunWithFacts]:
-        """Runs, newest first.
+    ) -> list[Run]:
+        """Runs without their facts, newest first.
 
         `archived`: whether lists of all runs hold those not archived (False), only archived ones (True), or
-        both (None). A run named by its id is always found.
-
-        `with_facts`: whether they come as RunWithFacts. The default is yes for runs named by id, no for lists
-        of all runs: the facts of thousands of runs are megabytes.
+        both (None). A run named by its id is always in the list.
         """
-        heads = _heads(states)
-        if ids is None and archived is not None:
-            heads = heads.where((runs.c.archived_at.is_not if archived else runs.c.archived_at.is_)(None))
-        parts = [heads] if ids is None else [heads.where(runs.c.id.in_(chunk)) for chunk in in_chunks(ids)]
         with self.transaction(write=False) as connection:
-            listed = self._read(connection, [part.limit(limit) for part in parts], limit)
-            if with_facts or (with_facts is None and ids is not None):
-                return self._with_facts(connection, listed)
-            return listed
+            return self._listed(connection, ids, states, limit, archived=archived)
+
+    def runs_with_facts(
+        self,
+        ids: Collection[int] | None = None,
+        states: Collection[RunState] | None = None,
+        limit: int | None = None,
+        *,
+        archived: bool | None = False,
+    ) -> list[RunWithFacts]:
+        """The same runs with their facts, which are megabytes for thousands of runs."""
+        with self.transaction(write=False) as connection:
+            listed = self._listed(connection, ids, states, limit, archived=archived)
+            return self._with_facts(connection, listed)
 
     def runs_of(
         self, configurations: Collection[str], states: Collection[RunState] | None = None
@@ -227,6 +174,21 @@ class Runs(Database):
         parts = [heads.where(runs.c.configuration_id.in_(chunk)) for chunk in in_chunks(configurations)]
         with self.transaction(write=False) as connection:
             return self._read(connection, parts)
+
+    def _listed(
+        self,
+        connection: Connection,
+        ids: Collection[int] | None,
+        states: Collection[RunState] | None,
+        limit: int | None,
+        *,
+        archived: bool | None,
+    ) -> list[Run]:
+        heads = _heads(states)
+        if ids is None and archived is not None:
+            heads = heads.where((runs.c.archived_at.is_not if archived else runs.c.archived_at.is_)(None))
+        parts = [heads] if ids is None else [heads.where(runs.c.id.in_(chunk)) for chunk in in_chunks(ids)]
+        return self._read(connection, [part.limit(limit) for part in parts], limit)
 
     def _read(self, connection: Connection, parts: Sequence[Any], limit: int | None = None) -> list[Run]:
         """The runs that these statements select by (id, revision). Only new or changed rows are fetched."""

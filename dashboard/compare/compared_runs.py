@@ -60,7 +60,7 @@ class ComparedRuns:
 def pick_compared_runs() -> ComparedRuns | None:
     """The widgets; None where none of the runs has finished yet, which the page then says."""
     store = resources.store()
-    asked = store.runs(chosen(), with_facts=False) if chosen() else _newest_launch()
+    asked = store.runs(chosen()) if chosen() else _newest_launch()
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         picked = pick_runs(
@@ -123,7 +123,7 @@ def _newest_launch() -> list[Run]:
     """
     if st.query_params.get(_EVERY):
         return []
-    newest = resources.store().runs(limit=_NEWEST, with_facts=False)
+    newest = resources.store().runs(limit=_NEWEST)
     begun = set(newest_launch(newest, _NEWEST))
     name = next((run.launch for run in newest if run.id in begun), None)
     runs = [run for run in newest if run.id in begun or (name and run.launch == name)]
@@ -163,7 +163,7 @@ def _described(
             f"The newest {_MOST_ROWS} of {_MOST_ROWS + older:,} configurations on {escape(name)}; choose "
             "runs to see others."
         )
-    asked = resources.store().runs(chosen(), with_facts=False)
+    asked = resources.store().runs(chosen())
     stored = len(readable(asked, resources.store().conditions(asked))[0])
     if not picked and is_launch:
         return f"The newest launch: {plural(len(on_data), 'successful run')} on {escape(name)}."
@@ -200,7 +200,7 @@ def with_costs(table: ResultTable, compared: ComparedRuns) -> ResultTable:
     costs = {
         row.key: row.cost
         for row in tabulate(
-            store.runs(ids), scores, table.split, table.tasks, store.conditions(compared.runs)
+            store.runs_with_facts(ids), scores, table.split, table.tasks, store.conditions(compared.runs)
         ).rows
     }
     return replace(table, rows=tuple(replace(row, cost=costs[row.key]) for row in table.rows))

@@ -114,7 +114,7 @@ def missing_seeds_button(offered: Offers, compared: ComparedRuns) -> None:
         st.caption(", ".join(filter(None, (count, missing.time_text))), width="content")
     store = resources.store()
     same = {run.configuration_id for run in compared.runs}
-    active = store.runs(states=ACTIVE, with_facts=False)
+    active = store.runs(states=ACTIVE)
     if active := [run for run in active if run.configuration_id in same]:
         _on_their_way([run.id for run in active], views.listed_seeds({run.config.seed for run in active}))
 
@@ -180,6 +180,6 @@ def _on_their_way(runs: Sequence[int], seeds: str) -> None:
     link_to_runs(runs, "See them on Runs")
 
     def has_ended() -> bool:
-        return any(run.state not in ACTIVE for run in resources.store().runs(runs, with_facts=False))
+        return any(run.state not in ACTIVE for run in resources.store().runs(runs))
 
     rerun_when(has_ended, key="seeds_on_their_way")

@@ -36,14 +36,14 @@ chosen = curve_controls(keys, resources.task_order(), runs)
 
 
 def pace() -> float | None:
-    going_on = any(run.state in ACTIVE for run in store.runs(ids, with_facts=False))
+    going_on = any(run.state in ACTIVE for run in store.runs(ids))
     return resources.LIVE if going_on else None
 
 
 def draw() -> None:
     if offered(store.metric_keys(ids)) != offered(keys):
         st.rerun()  # a curve that was not there when the controls above were drawn
-    now = store.runs(ids, with_facts=False)
+    now = store.runs(ids)
     curve_charts(sorted(now, key=lambda run: ids.index(run.id)), chosen)
 
 

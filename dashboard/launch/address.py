@@ -163,7 +163,7 @@ def added_to(store: Store) -> RunWithFacts | None:
     state = st.session_state
     adds = (state[key_of("paradigm")], state[key_of("prior")]) == (["mrn"], [PREDICTED])
     number = whole_number(state[key_of("added_to")]) if adds else None
-    return None if number is None else next(iter(store.runs(ids=[number])), None)
+    return None if number is None else next(iter(store.runs_with_facts([number])), None)
 
 
 def open_link(store: Store) -> None:
@@ -194,7 +194,7 @@ def open_link(store: Store) -> None:
 def _clone(store: Store, numbers: str) -> tuple[Draft, tuple[int, ...], tuple[str, ...]]:
     """The form of the runs with these ids, `12,13`; which of them it has, and sentences on the others."""
     ids = run_numbers(numbers)
-    stored = {run.id: run for run in store.runs(ids=ids, with_facts=False)}
+    stored = {run.id: run for run in store.runs(ids=ids)}
     runs = [stored[run_id] for run_id in ids if run_id in stored]
     no_numbers = [part for part in map(str.strip, numbers.split(",")) if part and not run_numbers(part)]
     missing = [*(str(run_id) for run_id in ids if run_id not in stored), *no_numbers]

@@ -243,7 +243,7 @@ def _earlier_upload() -> str | None:
         st.session_state[UPLOADED] = None
     if not kept:
         return None
-    stored = resources.store().runs(archived=None, with_facts=False)
+    stored = resources.store().runs(archived=None)
     users = {path: [run for run in stored if path in run.config.corpus] for path in kept}
     with st.container(height=_UPLOADS_HEIGHT if len(kept) > 4 else "content", gap="xsmall"):
         path: str | None = st.radio(

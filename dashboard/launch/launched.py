@@ -29,7 +29,7 @@ def launched_runs(ids: Collection[int]) -> None:
 
 
 def _read(ids: Collection[int]) -> Sequence[Run]:
-    return resources.store().runs(ids, with_facts=False)
+    return resources.store().runs(ids)
 
 
 def _card(runs: Sequence[Run]) -> None:

@@ -50,7 +50,7 @@ Pair = tuple[str, str]
 
 def refresh_interval(selection: Selection) -> float | None:
     """Returns the seconds between two polls for snapshots while any of the runs trains or waits."""
-    runs = resources.store().runs(selection.run_ids, with_facts=False)
+    runs = resources.store().runs(selection.run_ids)
     return resources.LIVE if any(run.state in ACTIVE for run in runs) else None
 
 

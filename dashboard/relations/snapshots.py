@@ -90,7 +90,7 @@ class RelationsState:
 def read_state(selection: Selection) -> tuple[RelationsState | None, list[RunWithFacts], str | None]:
     """The state (None without any snapshot), the runs without one, and why runs cannot be compared, if so."""
     store = resources.store()
-    by_id = {run.id: run for run in store.runs(selection.run_ids)}
+    by_id = {run.id: run for run in store.runs_with_facts(selection.run_ids)}
     runs = [by_id[run_id] for run_id in selection.run_ids if run_id in by_id]
     embeddings: Embeddings = {}
     if selection.mode == EMBEDDING:

@@ -86,7 +86,7 @@ def _decided(url: str, identity: str, _state: RelationsState, _controls: Control
         return None
     rows = Rows(shared.rows.names, shared.rows.owners, np.stack(shared.places))
     ids = [run.id for by_seed in _controls.values() for run in by_seed.values()]
-    facts = {run.id: run for run in store.runs(ids)} if ids else {}
+    facts = {run.id: run for run in store.runs_with_facts(ids)} if ids else {}
     read: dict[str, dict[int, tuple[RunWithFacts, Relations]]] = {}
     for task, by_seed in _controls.items():
         for seed, run in by_seed.items():
@@ -161,14 +161,12 @@ def _launch(configs: Sequence[RunConfig], tasks: Sequence[str]) -> None:
 def _on_their_way(state: RelationsState) -> None:
     """A line on the controls that wait or train; the page follows as soon as one of them has ended."""
     wanted = set(control_configs(state.runs, state.runs[0].config.tasks))
-    active = [
-        run.id for run in resources.store().runs(states=ACTIVE, with_facts=False) if run.config in wanted
-    ]
+    active = [run.id for run in resources.store().runs(states=ACTIVE) if run.config in wanted]
     if not active:
         return
     st.markdown(f":material/schedule: {plural(len(active), 'control')} queued or in progress.")
     link_to_runs(active, "See them on Runs")
     rerun_when(
-        lambda: any(run.state not in ACTIVE for run in resources.store().runs(active, with_facts=False)),
+        lambda: any(run.state not in ACTIVE for run in resources.store().runs(active)),
         key="controls_on_their_way",
     )

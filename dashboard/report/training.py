@@ -102,7 +102,7 @@ def _with_relations(
         first = [] if each.pair is None else [each.pair[0]]
         for row in (*first, *each.table.rows):
             stored = {run_id: list(store.snapshots(run_id)) for run_id in row.run_ids}
-            runs = [run for run in store.runs(row.run_ids) if stored[run.id]]
+            runs = [run for run in store.runs_with_facts(row.run_ids) if stored[run.id]]
             counted = {run.id for run in one_per_seed(runs, store.conditions(runs))} if runs else set()
             runs = sorted((run for run in runs if run.id in counted), key=lambda run: run.config.seed)
             if runs and row.config.paradigm == "mrn":

@@ -37,7 +37,7 @@ def now() -> None:
     """The queue, the newest launch, and the progress of the runs in training: the oldest first."""
     queue_panel(store)
     newest_launch(store)
-    training = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)[::-1]
+    training = store.runs(states={RunState.RUNNING, RunState.CANCELLING})[::-1]
     for run in training[:_MOST_SHOWN]:
         progress_line(run, f"**Run {escape(run_name(run))}**: {escape(progress_text(store, run))}")
     if more := len(training[_MOST_SHOWN:]):
@@ -48,7 +48,7 @@ def draw() -> None:
     table.follow()
     actions.show()
     seen = _tables()
-    picked = store.runs(chosen(), with_facts=False)
+    picked = store.runs(chosen())
     stored = {run.id for run in picked}
     warn_missing_runs(set(chosen()) - stored)
     chosen_bar(picked, len(stored - seen))
@@ -77,7 +77,7 @@ def _tables() -> set[int]:
 
 def _differences(ids: Sequence[int]) -> None:
     """A sentence on how the chosen runs differ, and a table: a row per field, a column per configuration."""
-    by_id = {run.id: run for run in store.runs(ids)}
+    by_id = {run.id: run for run in store.runs_with_facts(ids)}
     picked = [by_id[run_id] for run_id in ids]
     runs, note = readable(picked)
     if note:

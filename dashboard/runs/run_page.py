@@ -32,7 +32,7 @@ ids = run_numbers(st.query_params.get(RUNS_SHOWN, "")) or chosen()
 def draw() -> None:
     follow()
     actions.show()
-    runs = store.runs(ids, with_facts=False)
+    runs = store.runs(ids)
     with st.container(horizontal=True, vertical_alignment="center"):
         way_back()
         if len(runs) == 1:
@@ -48,7 +48,7 @@ def draw() -> None:
     elif runs:
         tasks = resources.task_order()
         run_tables(page_of(store, runs, grouped=False, sort="old", page=1, tasks=tasks), "test")
-        picked = store.runs(chosen(), with_facts=False)
+        picked = store.runs(chosen())
         chosen_bar(picked, len({run.id for run in picked} - set(ids)))
     else:
         if not ids:

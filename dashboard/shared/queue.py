@@ -45,7 +45,7 @@ def none_done(ids: Sequence[int]) -> None:
     """Draws how far these runs are, none of which has succeeded. The page goes on once one has."""
 
     def read() -> list[Run]:
-        return resources.store().runs(ids, with_facts=False)
+        return resources.store().runs(ids)
 
     def pace() -> float | None:
         states = {run.state for run in read()}
@@ -91,7 +91,7 @@ def queue_panel(store: Store) -> None:
         with st.popover("Machines", icon=":material/dns:", type="tertiary"):
             _machines(store)
     if waiting and not training and not is_paused:
-        for run in store.runs(store.next_queued(1), with_facts=False):
+        for run in store.runs(store.next_queued(1)):
             st.caption(f"Run {run.id} is next. {escape(why_it_waits(store, run))}")
 
 

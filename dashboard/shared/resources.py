@@ -210,7 +210,7 @@ def _studies_by_now(
 ) -> dict[str, StudyNow | None]:
     """Read anew only when a run was added or deleted, or has changed its state."""
     # The descriptions of thousands of runs are built only for a study of which the store may have some.
-    runs = _open(url).runs(archived=None, with_facts=False)
+    runs = _open(url).runs(archived=None)
     corpora = {run.config.corpus for run in runs if run.config_problem is None}
     return {
         name: None if corpora.isdisjoint(study.corpora) else _study_now(StudyOptions(name))

@@ -24,7 +24,7 @@ def warn_missing_runs(run_ids: Collection[int]) -> None:
     """
     if not run_ids:
         return
-    newest = resources.store().runs(limit=1, archived=None, with_facts=False)
+    newest = resources.store().runs(limit=1, archived=None)
     last = newest[0].id if newest else 0
     deleted = [str(run_id) for run_id in sorted(run_ids) if run_id <= last]
     unknown = [str(run_id) for run_id in sorted(run_ids) if run_id > last]
@@ -57,7 +57,7 @@ def pick_runs(
     suitable_runs = {run.id: run for run in store.runs() if suitable(run)}
     # Archived runs are not listed, but a link to one works.
     linked = [run_id for run_id in chosen() if run_id not in suitable_runs]
-    stored = store.runs(linked, with_facts=False)
+    stored = store.runs(linked)
     suitable_runs |= {run.id: run for run in stored if suitable(run)}
     gone = set(linked) - {run.id for run in stored}
     warn_missing_runs(gone)

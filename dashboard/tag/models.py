@@ -188,7 +188,7 @@ def pending() -> bool:
 
 def reads_of(chosen: Sequence[Configuration]) -> list[Reads]:
     """The inputs of these configurations' tasks, by their stored facts: words, sentences, texts, pairs."""
-    runs = store().runs([run.id for of in chosen for system in of.seeds for run in system.runs])
+    runs = store().runs_with_facts([run.id for of in chosen for system in of.seeds for run in system.runs])
     known = {KINDS[task.scheme].reads for run in runs for task in run.task_facts}
     every: list[Reads] = ["words", "sentence", "text", "pair"]
     return [reads for reads in every if reads in known] or every[:1]

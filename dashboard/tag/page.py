@@ -46,7 +46,7 @@ title(
 
 def nothing_to_ask() -> None:
     """Draws the reason why no run can be asked, and the next step; the page goes on once one can."""
-    runs = resources.store().runs(with_facts=False)
+    runs = resources.store().runs()
     if reasons := without_model(runs):
         link = {"page": "runs/page.py", "label": "Runs", "icon": ":material/list_alt:"}
         empty("No model yet", "  \n".join(reasons), **link)
@@ -60,7 +60,7 @@ picked = pick_runs(key="tag_runs", suitable=has_model, label="Models")
 if picked is None:
     nothing_to_ask()
     st.stop()
-for reason in without_model(resources.store().runs(chosen(), with_facts=False)):
+for reason in without_model(resources.store().runs(chosen())):
     st.caption(f":material/info: {reason}")
 shown = configurations(picked, resources.store().conditions(picked))
 if not shown:

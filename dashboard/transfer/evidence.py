@@ -25,7 +25,7 @@ _Runs = tuple[tuple[int, int], ...]
 
 def finished_runs() -> _Runs:
     """The finished runs of the store."""
-    runs = resources.store().runs(states={RunState.SUCCEEDED}, with_facts=False)
+    runs = resources.store().runs(states={RunState.SUCCEEDED})
     return tuple((run.id, run.attempt) for run in runs)
 
 

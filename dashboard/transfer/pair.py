@@ -57,7 +57,7 @@ def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, s
         st.caption(f"No seed has both MTL of {escape(main)} and {escape(aux)} and STL of one of them.")
         return
     ids = [run for tasks in ((main,), (aux,), pair) for run in group.of(*tasks).values()]
-    runs = {run.id: run for run in resources.store().runs(ids, with_facts=False)}
+    runs = {run.id: run for run in resources.store().runs(ids)}
     with st.container(gap="xsmall"):
         for gain in gains.values():
             st.markdown(views.gain_sentence(gain, unit))

@@ -19,7 +19,7 @@ from core import __version__
 from core.errors import MRNLabError, RunNotFound
 from core.paths import home
 from core.plain_text import message_text, without_passwords
-from core.store import RunWithFacts, Store
+from core.store import Run, Store
 from jobs.cli.options import one_of
 from jobs.cli.output import log, print_text
 from jobs.engines import ENGINES
@@ -136,13 +136,13 @@ def opened_store(ctx: typer.Context) -> Iterator[Store]:
 
 def check_numbers(store: Store, run_ids: Collection[int]) -> None:
     """Raises RunNotFound where there is no run with one of these numbers."""
-    present = {run.id for run in store.runs(run_ids, with_facts=False)}
+    present = {run.id for run in store.runs(run_ids)}
     if missing := [run_id for run_id in run_ids if run_id not in present]:
         raise RunNotFound(missing[0])
 
 
-def named_runs(store: Store, run_ids: Iterable[int]) -> list[RunWithFacts]:
-    """Returns the runs with these numbers, each once. Raises RunNotFound where there is no such run."""
+def named_runs(store: Store, run_ids: Iterable[int]) -> list[Run]:
+    """The runs with these numbers, each once. Raises RunNotFound where there is no such run."""
     wanted = list(dict.fromkeys(run_ids))
     check_numbers(store, wanted)
     runs = {run.id: run for run in store.runs(wanted)}

@@ -172,8 +172,8 @@ def queue(
             return
         resume_lost(store)
         at_once = train_at_once(store)
-        training = store.runs(states={RunState.RUNNING, RunState.CANCELLING}, with_facts=False)
-        waiting = store.runs(states={RunState.QUEUED}, with_facts=False)
+        training = store.runs(states={RunState.RUNNING, RunState.CANCELLING})
+        waiting = store.runs(states={RunState.QUEUED})
         paused_since, drained = store.paused_since(), store.drained()
         holders = standing_still(store) if waiting else []
     waiting.sort(key=lambda run: (-run.priority, run.id))

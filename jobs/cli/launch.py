@@ -46,7 +46,7 @@ def wait_for_runs(store: Store, ids: Sequence[int], sleep: Callable[[float], obj
     try:
         while True:
             maintenance.look()
-            runs = store.runs(ids=ids, with_facts=False)
+            runs = store.runs(ids=ids)
             for run in reversed(runs):
                 moment = (run.state, int(run.epoch))
                 if shown.get(run.id) != moment and run.state is not RunState.QUEUED:
@@ -305,7 +305,7 @@ def _settings(pairs: list[str]) -> list[tuple[str, str | None, str]]:
 
 
 def _documents(store: Store, ids: list[int]) -> list[dict[str, Any]]:
-    runs = {run.id: run for run in store.runs(ids=ids)}
+    runs = {run.id: run for run in store.runs_with_facts(ids)}
     return [
         run_document(run, store.scores([run.id]), run.alignment) | {"config": run.config.values()}
         for run in map(runs.__getitem__, ids)

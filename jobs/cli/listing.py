@@ -127,7 +127,7 @@ def runs(
             log(_nothing_listed(state, filtered=archived or filter_ is not None))
             return
         # Facts name the scores: a mean over a Pearson is no percentage.
-        tasks = {run.id: run.task_facts for run in store.runs(list(best))}
+        tasks = {run.id: run.task_facts for run in store.runs_with_facts(list(best))}
         listing = [
             _Row(run, run.description, tasks.get(run.id, ()), best.get(run.id) if run.id in tasks else None)
             for run in matching

@@ -134,7 +134,7 @@ def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, 
     """Returns the runs with the alignment `auto` by the alignment that was chosen and its reason."""
     rows = [row for table in tables for row in table.rows if row.config.alignment == "auto"]
     by_alignment: dict[tuple[str, str], list[int]] = {}
-    runs = store.runs(ids={run_id for row in rows for run_id in row.run_ids})
+    runs = store.runs_with_facts({run_id for row in rows for run_id in row.run_ids})
     for run in sorted(runs, key=lambda run: run.id):
         if run.facts and run.facts.alignment:
             reason = run.facts.alignment_reason or "as asked"

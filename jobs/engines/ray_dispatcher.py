@@ -184,7 +184,7 @@ class Dispatcher:
             self._end_stuck()
         self._resume_orphans()
         cluster = self._cluster()
-        queue = self._store.runs(states={RunState.QUEUED}, archived=None, with_facts=False)
+        queue = self._store.runs(states={RunState.QUEUED}, archived=None)
         queue.sort(key=lambda run: (-run.priority, run.id))
         held = self._held(cluster)
         if held is None:
@@ -246,7 +246,7 @@ class Dispatcher:
 
     def _resume_orphans(self) -> None:
         """Resumes the runs that a former dispatcher had started, once they are known to be lost."""
-        for run in self._store.runs(ids=self._orphans, with_facts=False) if self._orphans else ():
+        for run in self._store.runs(ids=self._orphans) if self._orphans else ():
             if run.state in (RunState.RUNNING, RunState.CANCELLING):
                 continue  # it lives, or `reap` will find it dead
             self._orphans.discard(run.id)

@@ -178,7 +178,7 @@ class SlurmEngine:
         with self._lock:
             if time.monotonic() - self._looked_at < self._look_every_s:
                 return 0
-            queue = store.runs(states={RunState.QUEUED}, archived=None, with_facts=False)
+            queue = store.runs(states={RunState.QUEUED}, archived=None)
             # Read before the jobs are: a run's job that is not among them has ended.
             trained = trained_runs(store, JOB)
             if not queue and not trained:

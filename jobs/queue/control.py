@@ -310,5 +310,5 @@ def prioritise(store: Store, ids: Collection[int], priority: int) -> list[Answer
 
     with store.transaction():
         store.set_priority(ids, priority)
-        known = {run.id for run in store.runs(ids, with_facts=False)}
+        known = {run.id for run in store.runs(ids)}
     return _each(ids, act)

@@ -314,7 +314,7 @@ def check_checkpoints(store: Store) -> Iterator[Finding]:
     """Finds training states of runs that have succeeded on another machine or worker. Raises StoreError."""
     folders = checkpoint_dir(0).parent.glob("*.states")
     known = {int(path.stem): path for path in folders if path.stem.isdecimal()}
-    done = store.runs(known, {RunState.SUCCEEDED}, with_facts=False)
+    done = store.runs(known, {RunState.SUCCEEDED})
     if not done:
         return
     files = (file for run in done for file in known[run.id].rglob("*"))

@@ -201,7 +201,7 @@ def _timed_runs(store: Store, state: RunState) -> list[Run]:
     host = socket.gethostname()
     return [
         run
-        for run in store.runs(states={state}, limit=_NEWEST, archived=None, with_facts=False)
+        for run in store.runs(states={state}, limit=_NEWEST, archived=None)
         if run.config_problem is None
         and run.attempt == 1
         and run.owner
@@ -300,8 +300,8 @@ def queue_left(store: Store, ids: Collection[int] | None = None) -> float | None
     As many workers are assumed as train now, and at least one for each slot of this machine. A queued run of
     a kind without an estimate takes the mean of the other runs of its model here.
     """
-    training = store.runs(states={RunState.RUNNING}, with_facts=False)
-    queued = store.runs(states={RunState.QUEUED}, with_facts=False)
+    training = store.runs(states={RunState.RUNNING})
+    queued = store.runs(states={RunState.QUEUED})
     if ids is not None:
         order = store.next_queued(len(queued))
         last = max((place for place, run_id in enumerate(order, 1) if run_id in ids), default=0)
@@ -334,7 +334,7 @@ def queue_left(store: Store, ids: Collection[int] | None = None) -> float | None
 def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:
     """Returns the disk that these runs need: each as much as the newest run of its model, else 0."""
     wanted, left = set(map(_model, configs)), dict[_Kind, float]()
-    for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None, with_facts=False):
+    for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None):
         if run.checkpoint and (model := _model(run.config)) in wanted - left.keys():
             size = sum(path.stat().st_size for path in checkpoint_dir(run.id).rglob("*") if path.is_file())
             if size:  # else it was removed by hand

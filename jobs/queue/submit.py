@@ -319,7 +319,7 @@ def _precisions_now(store: Store) -> dict[str, str]:
     Workers choose it: they import torch and may be on other machines.
     """
     newest: dict[str, Run] = {}
-    for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, with_facts=False):
+    for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST):
         if run.config.precision == "auto" and run.owner is not None:  # an imported run has no owner
             newest.setdefault(run.config.device, run)
     known = store.conditions(newest.values())

@@ -102,7 +102,7 @@ def answered(store: Store, run_ids: Collection[int], split: str) -> tuple[list[A
 
     Raises MRNLabError where none of them has finished or has scores on the split.
     """
-    if not any(run.state is RunState.SUCCEEDED for run in store.runs(run_ids, with_facts=False)):
+    if not any(run.state is RunState.SUCCEEDED for run in store.runs(run_ids)):
         raise MRNLabError("None of these runs has finished; a report is on finished runs.")
     results = stored_results(store, run_ids, with_facts=True)
     tables = results.method_tables(split)

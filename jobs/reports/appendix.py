@@ -40,7 +40,7 @@ _NAMED = ("corpus", "columns", "tasks", "seed")
 
 def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
     """Returns the appendix on the successful runs among these. Raises MRNLabError where none is."""
-    if not any(run.state is RunState.SUCCEEDED for run in store.runs(run_ids, with_facts=False)):
+    if not any(run.state is RunState.SUCCEEDED for run in store.runs(run_ids)):
         raise MRNLabError("None of these runs has finished; the appendix reports finished runs.")
     results = stored_results(store, run_ids, with_facts=True)
     if not results.groups:

@@ -59,7 +59,7 @@ def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
     Runs on text that has changed since do not count; of a seed the newest successful run does.
     """
     by_key: dict[str, list[Run]] = {}
-    for run in store.runs(states={RunState.SUCCEEDED}, with_facts=False):
+    for run in store.runs(states={RunState.SUCCEEDED}):
         if run.config_problem is None and (key := group_key(run.config)) is not None:
             by_key.setdefault(key, []).append(run)
     with_pairs = {

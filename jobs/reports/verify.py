@@ -152,7 +152,7 @@ def _joined(text: str) -> str:
 
 def _runs_here(store: Store, hashes: Mapping[str, str]) -> tuple[list[int], list[str]]:
     """The numbers of the report's runs in this store, and a sentence on those that it lacks."""
-    finished = store.runs(states={RunState.SUCCEEDED}, archived=None, with_facts=False)
+    finished = store.runs(states={RunState.SUCCEEDED}, archived=None)
     here: dict[str, list[int]] = {}
     for run_id, of_run in run_hashes(store, finished).items():
         here.setdefault(of_run, []).append(run_id)

@@ -128,7 +128,7 @@ def plan_between(store: Store, row: ResultRow, baseline: ResultRow) -> Plan | No
 
 def _side(store: Store, row: ResultRow, tasks: Sequence[str]) -> tuple[RunConfig, ...]:
     """The configurations of a row that have these tasks: of STL one for each, in their order."""
-    runs = store.runs(row.run_ids, with_facts=False)
+    runs = store.runs(row.run_ids)
     configs = list(dict.fromkeys(run.config.model_copy(update={"seed": 0}) for run in runs))
     if row.config.added_to is not None:
         raise MRNLabError(

@@ -162,7 +162,7 @@ def _label_amis(group: PairGroup) -> Numbers:
 def _planted(store: Store, group: PairGroup) -> Numbers:
     """Returns the AMI of simulated tasks from the facts of their runs; empty for other corpora."""
     ami: dict[Pair, float] = {}
-    for run in store.runs([next(iter(runs.values())) for runs in group.beside]):
+    for run in store.runs_with_facts([next(iter(runs.values())) for runs in group.beside]):
         if run.facts and (planted := run.facts.planted):
             for main, row in zip(planted.tasks, planted.ami, strict=True):
                 ami |= {(main, aux): value for aux, value in zip(planted.tasks, row, strict=True)}
@@ -173,7 +173,7 @@ def _mrn_runs(store: Store, group: PairGroup) -> list[Run]:
     """Returns the MRN runs that learned relations of all the group's tasks on the same corpus."""
     return [
         run
-        for run in store.runs(states={RunState.SUCCEEDED}, with_facts=False)
+        for run in store.runs(states={RunState.SUCCEEDED})
         if run.config_problem is None
         and run.config.paradigm == "mrn"
         and run.config.corpus == group.config.corpus

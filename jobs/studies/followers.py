@@ -52,7 +52,7 @@ def stop_follower(store: Store, name: str) -> list[control.Answer]:
     """Ends the process that follows what has this name, and stops its queued and running runs."""
     if (owner := follower(store, name)) is not None:
         kill(owner)
-    active = store.runs(states=ACTIVE, with_facts=False)
+    active = store.runs(states=ACTIVE)
     return control.stop(
         store, [run.id for run in active if (run.launch or "").startswith(launch_prefix(name))]
     )

@@ -34,7 +34,7 @@ class GridRuns:
     def __init__(self, store: Store, settings: Sequence[SettingRuns], runs: StudyRuns | None = None) -> None:
         self._store, self._settings = store, settings
         succeeded = (runs or StudyRuns(store, settings)).look().succeeded
-        listed, _ = readable(store.runs([run.id for run in succeeded.values()]))
+        listed, _ = readable(store.runs_with_facts([run.id for run in succeeded.values()]))
         with_facts = {run.id: run for run in listed}
         self._runs: Mapping[RunConfig, RunWithFacts] = {
             config: with_facts[run.id] for config, run in succeeded.items() if run.id in with_facts

@@ -204,7 +204,7 @@ class StudyRuns:
         """Returns the runs by state; the same object as before where no run has changed its state."""
         runs = [
             run
-            for run in self._store.runs(archived=None, with_facts=False)
+            for run in self._store.runs(archived=None)
             if run.config_problem is None and run.config in self._wanted
             if not (run.config in self._bases and _has_no_weights(run))
         ]
@@ -222,7 +222,7 @@ class StudyRuns:
             scores = self._store.scores([run.id for run in succeeded.values()], "test")
             # Facts, which hold the cost, are large: they are read only for studies that report it.
             reports_cost = any(setting_runs.study.papers for setting_runs in self._settings)
-            known = self._store.runs([run.id for run in succeeded.values()]) if reports_cost else []
+            costly = [run.id for run in succeeded.values()] if reports_cost else []
             final = FinalScores(
                 _by_run(succeeded, scores, attrgetter("score")),
                 _by_run(succeeded, scores, lambda score: rarer_half_f1(score.report)),
@@ -230,7 +230,7 @@ class StudyRuns:
                 self._dev_curves(
                     [setting_runs for setting_runs in self._settings if setting_runs.study.by_epoch]
                 ),
-                {run.config: run_cost(run.facts) for run in known},
+                {run.config: run_cost(run.facts) for run in self._store.runs_with_facts(costly)},
                 {score.task: score.score_name for score in scores},
             )
             analysed = [

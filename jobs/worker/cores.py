@@ -106,7 +106,7 @@ def _known(store: Store, ids: set[str], cores: int) -> dict[str, int]:
         for run in reversed(earlier)
         if run.threads is None and run.owner is not None and run.configuration_id not in known
     }
-    for run in store.runs(newest.values()):
+    for run in store.runs_with_facts(newest.values()):
         if run.facts and 0 < (threads := run.facts.threads) <= cores:
             known[run.configuration_id] = threads
     return known
@@ -146,7 +146,7 @@ def slots_by_memory(cores: int, usable: int, of_a_run: int) -> int:
 
 def _run_bytes(store: Store) -> int:
     """Returns the most memory that a worker has had in one of the newest runs trained here; 0 if unknown."""
-    finished = store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None, with_facts=True)
+    finished = store.runs_with_facts(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None)
     here = (run.facts for run in finished if run.owner and run.owner.host == hostname())
     usages = (facts.usage for facts in here if facts)
     measured = (usage.peak_memory for usage in usages if usage and usage.memory_of == "process")

@@ -112,7 +112,7 @@ def reap(
     A long-lived observer passes its `tracker` and calls this every few seconds. Without it, only what is
     certain at one look is done. Raises StoreError, and MRNLabError where MRNLAB_HANG_S is invalid.
     """
-    runs = store.runs(states=_TRAINED, with_facts=False)
+    runs = store.runs(states=_TRAINED)
     observed = tracker.observe(runs) if tracker is not None else None
     hang_s = seconds("MRNLAB_HANG_S")
     lost = []
@@ -135,7 +135,7 @@ def reap(
 
 def trained_runs(store: Store, job_prefix: str = "") -> list[Run]:
     """Returns the running runs by the prefix of their `engine_job`; all by default."""
-    runs = store.runs(states=_TRAINED, archived=None, with_facts=False)
+    runs = store.runs(states=_TRAINED, archived=None)
     return [run for run in runs if (run.engine_job or "").startswith(job_prefix)]
 
 
@@ -143,7 +143,7 @@ def abandoned(store: Store) -> list[int]:
     """Returns the ids of the runs that `reap` would mark as lost at one look, and changes nothing."""
     return [
         run.id
-        for run in store.runs(states=_TRAINED, with_facts=False)
+        for run in store.runs(states=_TRAINED)
         if run.owner is not None and _loss(store, run, process_status(run.owner), _observed_once(store, run))
     ]
 
@@ -183,7 +183,7 @@ def record_worker_exit(store: Store, owner: Owner, code: int | None, *, forced: 
 
     `forced`: its supervisor killed it, on a second signal. Raises StoreError.
     """
-    claimed = [run for run in store.runs(archived=None, with_facts=False) if run.owner == owner]
+    claimed = [run for run in store.runs(archived=None) if run.owner == owner]
     for run in claimed:
         if run.state in _TRAINED:
             error = _process_ended(store, run, code, forced=forced)

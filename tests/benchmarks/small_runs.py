@@ -65,7 +65,7 @@ def train(configs: Sequence[RunConfig], slots: int | None, worker: str) -> Seque
     with supervised(worker) as (store, engine):
         store.unpause_queue()  # `supervised` leaves it paused
         ids, _ = submit(store, configs, engine=engine)
-        while any(run.state not in ENDED for run in store.runs(ids, with_facts=False)):
+        while any(run.state not in ENDED for run in store.runs(ids)):
             time.sleep(_POLL_S)
         runs = store.runs(ids)
     for run in runs:

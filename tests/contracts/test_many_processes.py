@@ -128,7 +128,7 @@ def test_a_read_sees_one_moment(url: str, open_store: Callable[..., Store]) -> N
         assert len(first.runs()) == 2
         thread.start()
         thread.join(timeout=0.3)  # SQLite makes it wait, PostgreSQL keeps both states
-        assert len(first.runs(with_facts=True)) == 2
+        assert len(first.runs_with_facts()) == 2
         assert first.counts()[RunState.QUEUED] == 1
     thread.join()
     assert [run.id for run in first.runs()] == [run_id]

@@ -191,7 +191,7 @@ def test_a_store_of_each_released_schema_is_read(tmp_path: Path) -> None:
         copied.write_bytes(asset.read_bytes())
         store = Store.open(f"sqlite:///{copied}")
         assert tables(store) == tables(fresh)
-        runs = {run.state: run for run in store.runs(with_facts=True)}
+        runs = {run.state: run for run in store.runs_with_facts()}
         assert set(runs) == {RunState.SUCCEEDED, RunState.FAILED, RunState.QUEUED}
         done = runs[RunState.SUCCEEDED]
         assert done.alignment == "cooccurrence"

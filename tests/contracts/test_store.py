@@ -138,7 +138,7 @@ class TestRuns:
         assert store.run(run_id).facts == run_facts(total_steps=33)
         assert store.run(run_id).total_steps == 33
         assert not hasattr(store.runs()[0], "facts")
-        assert store.runs(with_facts=True)[0].facts == store.run(run_id).facts
+        assert store.runs_with_facts()[0].facts == store.run(run_id).facts
 
     def test_unknown_runs_are_named(self, store: Store) -> None:
         for call in (
@@ -233,7 +233,7 @@ class TestRuns:
             connection.execute(change, {"facts": damage, "id": bad})
             known = dataclasses.asdict(run_facts()) | {"tasks": 3}
             connection.execute(change, {"facts": json.dumps(known), "id": odd})
-        runs = {run.id: run for run in store.runs([good, bad, odd])}
+        runs = {run.id: run for run in store.runs_with_facts([good, bad, odd])}
         assert facts_of(runs[good]).text_hash == "abc"
         assert [runs[run_id].facts for run_id in (bad, odd)] == [None, None]
         assert runs[good].problem is None
@@ -286,7 +286,7 @@ class TestLife:
         assert run.started_at == datetime.fromtimestamp(clock.now, UTC)
         assert run.log is not None
         assert run.log.endswith(f"run-{first}.log")
-        assert run == store.runs(ids=[first], with_facts=False)[0]
+        assert run == store.runs(ids=[first])[0]
         other = store.claim(OTHER)
         assert other is not None
         assert other.id == second

@@ -109,7 +109,7 @@ def damaged(damaged_home: Path, laboratory: Path) -> Sequence[Run]:
         shutil.copy(path, laboratory / path.name)
     shutil.copytree(damaged_home / "logs", laboratory / "logs", dirs_exist_ok=True)
     with contextlib.closing(Store.open()) as store:
-        runs = store.runs(archived=None, with_facts=True)
+        runs = store.runs_with_facts(archived=None)
     assert len([run for run in runs if run.config_problem]) >= len(FIELDS) + len(TEXTS)
     assert len([run for run in runs if run.facts_problem]) == len(FACTS)
     assert len([run for run in runs if run.problem is None]) >= 4

@@ -215,7 +215,7 @@ def test_only_the_runs_shown_have_their_scores_read(
 
 class TestDifferences:
     def test_seeds(self, finished: Filled) -> None:
-        runs = [run for run in Store.open().runs(finished.mrn) if run.config.lambda_ == 0.1]
+        runs = [run for run in Store.open().runs_with_facts(finished.mrn) if run.config.lambda_ == 0.1]
         assert difference_sentence(runs) == "These 3 runs differ only in the seed."
         assert differences(runs).empty
 
@@ -223,7 +223,7 @@ class TestDifferences:
         """However many runs come before the one that differs."""
         exact, disjoint = config(alignment="exact"), config(alignment="disjoint")
         memory.add_runs([exact.with_(seed=seed) for seed in range(9)] + [disjoint.with_(seed=9)])
-        runs = memory.runs(with_facts=True)[::-1]
+        runs = memory.runs_with_facts()[::-1]
         assert difference_sentence(runs) == (
             "These 10 runs are 2 configurations. They differ in Alignment; the seeds are not the same."
         )
@@ -234,9 +234,9 @@ class TestDifferences:
 
     def test_what_a_paradigm_lacks_is_no_other_difference(self, finished: Filled) -> None:
         store = Store.open()
-        runs = store.runs(with_facts=True)
+        runs = store.runs_with_facts()
         mtl = next(run for run in runs if run.config.paradigm == "mtl" and run.config.seed == 1)
-        weak, strong = store.runs(finished.mrn[:2])[::-1]
+        weak, strong = store.runs_with_facts(finished.mrn[:2])[::-1]
         assert "They differ in Paradigm; the seeds are the same." in difference_sentence([weak, mtl])
         assert list(differences([weak, mtl]).index) == ["Paradigm"]
         frame = differences([weak, strong, mtl])
@@ -246,7 +246,7 @@ class TestDifferences:
         ids = [claimed(memory, seed=1), claimed(memory, seed=1)]
         memory.set_facts(ids[0], run_facts(device="cpu", versions={"torch": "2.12.0"}))
         memory.set_facts(ids[1], run_facts(device="cuda:0", versions={"torch": "2.13.0"}))
-        runs = memory.runs(ids)[::-1]
+        runs = memory.runs_with_facts(ids)[::-1]
         assert "the same description and the same seed." in difference_sentence(runs)
         frame = differences(runs)
         assert dict(zip(frame.index, map(tuple, frame.to_numpy()), strict=True)) == {
@@ -268,9 +268,9 @@ class TestDifferences:
         for run_id, seed in (*first, *(of for of in second if of[1] in begun)):
             memory.set_facts(run_id, facts(seed))
         ids = [run_id for run_id, _ in (*first, *second)]
-        assert list(differences(memory.runs(ids)[::-1]).index) == ["Dropout"]
+        assert list(differences(memory.runs_with_facts(ids)[::-1]).index) == ["Dropout"]
         memory.set_facts(second[0][0], facts(1, more=7))
-        frame = differences(memory.runs(ids)[::-1])
+        frame = differences(memory.runs_with_facts(ids)[::-1])
         ours, theirs = map(str, frame.loc["Training words, pos"])
         assert ours == "400, 410"
         assert str(theirs).startswith("≠ 407")
@@ -279,7 +279,7 @@ class TestDifferences:
         ids = [claimed(memory, seed=1), claimed(memory, seed=1)]
         for run_id, text in zip(ids, ("aaaaaaaa", "bbbbbbbb"), strict=True):
             memory.set_facts(run_id, run_facts(text_hash=text))
-        runs = memory.runs(ids)[::-1]
+        runs = memory.runs_with_facts(ids)[::-1]
         same = "These 2 runs have the same description and the same seed."
         assert difference_sentence(runs) == f"{same} The text of the corpus is not the same."
         assert list(differences(runs).loc["Text"]) == ["aaaaaa, bbbbbb"]
@@ -289,7 +289,7 @@ class TestDifferences:
         ids = [claimed(memory, seed=1), claimed(memory, seed=1)]
         for run_id, text in zip(ids, ("aaaaaaaa", "bbbbbbbb-2"), strict=True):
             memory.set_facts(run_id, run_facts(text_hash=text, readings=(reading,)))
-        runs = memory.runs(ids)[::-1]
+        runs = memory.runs_with_facts(ids)[::-1]
         assert difference_sentence(runs).endswith("hashed it without deprel and features.")
         (texts,) = differences(runs).loc["Text"]
         assert texts == "aaaaaa, of an earlier version: without labels of deprel and of features, bbbbbb"

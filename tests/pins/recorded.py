@@ -1,7 +1,7 @@
 """Recorded outputs. A test hands its output to `pinned`, which compares it or, when recording, writes it.
 
-A record has numbers, ids, exit codes and shapes. Of a sentence only its numbers are left: a sentence is tested
-where it is made.
+A record has numbers, ids, exit codes and shapes. Of a sentence only its numbers are left: a sentence is
+tested where it is made.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def _texts(block: Any) -> Iterator[str]:
         if child.type == "image":
             value = None
         if child.type == "html":
-            value = re.sub(r"<[^>]*>", " ", value)
+            value = re.sub(r"<[^>]*>", " ", str(value))
         options = getattr(child, "options", None)
         offered = "" if options is None else f"of {without_sentences(list(options))}"
         shown = [label, "" if value is None else str(value), offered]
