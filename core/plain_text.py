@@ -17,7 +17,7 @@ _HARMLESS = re.compile(r"[+\-]?[\d.,]+(e[+\-]?\d+)?%?|[=+\-@]?[\w.$%\-]*|[=+\-@]
 
 
 def spreadsheet_cell(value: object) -> object:
-    """Returns the value with an apostrophe where a spreadsheet would run it as a formula.
+    """The value with an apostrophe where a spreadsheet would run it as a formula.
 
     OWASP advises that apostrophe. Numbers, and labels that cannot do anything as formulas, stay as they are.
     A carriage return, which Python's csv leaves unquoted, becomes a space.

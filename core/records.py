@@ -35,7 +35,7 @@ class DevMetrics:
 
 
 def best_epoch(history: Sequence[DevMetrics], by: SelectBy, epochs: int) -> int | None:
-    """Returns the best epoch in `history`.
+    """The best epoch in `history`.
 
     Test scores cannot even be passed in. The one with the highest score or the lowest loss, the earliest of
     equals; or the last, once it has ended. By score, that with the lowest loss as long as no score is

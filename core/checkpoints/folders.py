@@ -322,6 +322,6 @@ def _name(attempt: int) -> str:
 
 
 def _number(folder: str) -> int:
-    """Returns the number of the attempt that a folder's name gives; 0 for another folder."""
+    """The number of the attempt that a folder's name gives; 0 for another folder."""
     named = _ATTEMPT.fullmatch(folder)
     return int(named[1]) if named else 0

@@ -89,7 +89,7 @@ class FieldRule:
         return self.when is not always or self.default is not None
 
     def default_of(self, values: Values) -> Any:
-        """Returns a field's default in a run of these values."""
+        """A field's default in a run of these values."""
         return self.default(values) if callable(self.default) else self.default
 
 

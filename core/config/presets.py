@@ -46,7 +46,7 @@ def comparison_values(config: RunConfig) -> dict[str, Any]:
 
 
 def comparison_key(config: RunConfig) -> str:
-    """Returns the key of a run's row in a comparison."""
+    """The key of a run's row in a comparison."""
     return json.dumps(comparison_values(config), sort_keys=True)
 
 

@@ -196,7 +196,7 @@ def join_texts(parts: Sequence[EncodedText]) -> EncodedText:
 
 
 def no_texts(text: EncodedText) -> TextWindows:
-    """Returns the facts on texts of windows that hold words alone."""
+    """The facts on texts of windows that hold words alone."""
     no = np.zeros(text.windows, dtype=bool)
     return TextWindows(whole=no, second=text.lengths, follows=no, shortened=no)
 

@@ -153,7 +153,7 @@ class Block:
 def row_names(
     facts: TaskRelations | None, tasks: Sequence[str], mode: str, size: int
 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Returns the name of each row and the tasks that own it; numbers if the facts have no names."""
+    """The name of each row and the tasks that own it; numbers if the facts have no names."""
     facts = facts or _UNKNOWN
     owners: tuple[tuple[str, ...], ...]
     if mode == "task":
@@ -169,7 +169,7 @@ def row_names(
 def impossible_blocks(
     facts: TaskRelations | None, mode: str, owners: Sequence[tuple[str, ...]]
 ) -> tuple[Block, ...]:
-    """Returns the blocks in which the alignment allows no relation: groups of tasks, and of labels."""
+    """The blocks in which the alignment allows no relation: groups of tasks, and of labels."""
     groups = task_groups(facts)
     if mode == "feature" or len(groups) == 1:
         return ()

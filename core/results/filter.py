@@ -74,7 +74,7 @@ class FilterField:
     choices: Mapping[str, tuple[str, ...]] | None = None
 
     def matcher(self, comparison: str, value: Value, now: datetime) -> Test:
-        """Returns a test of a run's value against `value`, by one of `:`, `<`, `<=`, `>` and `>=`.
+        """A test of a run's value against `value`, by one of `:`, `<`, `<=`, `>` and `>=`.
 
         Raises MRNLabError with the allowed values.
         """
@@ -115,7 +115,7 @@ class FilterField:
         return lambda text: text in (self.choices or {})[wanted]
 
     def _time_matcher(self, comparison: str, text: str, now: datetime) -> Test:
-        """Returns a test of a time against a day (`>2026-11-01`, local time zone) or its age (`<2h`)."""
+        """A test of a time against a day (`>2026-11-01`, local time zone) or its age (`<2h`)."""
         compare = _COMPARE[comparison]
         if (age := _AGE.fullmatch(text)) and comparison != ":":
             seconds = float(age[1]) * _SECONDS[age[2]]
@@ -151,7 +151,7 @@ _STATES = {state.word: (state.value,) for state in RunState} | {
 
 
 def _config_field(name: str) -> FilterField:
-    """Returns the field of a run's description, by the type of its values."""
+    """The field of a run's description, by the type of its values."""
     annotation = FIELD_HELP[name].annotation
     if get_origin(annotation) in (Union, UnionType):
         annotation = next(type_ for type_ in get_args(annotation) if type_ is not NoneType)
@@ -247,7 +247,7 @@ def parse_filter(text: str, now: datetime | None = None, store: Store | None = N
 
 
 def _parse_term(term: re.Match[str], now: datetime, store: Store | None) -> tuple[str | None, Test]:
-    """Returns the name of the field (None: a word) and the test. Raises MRNLabError."""
+    """The name of the field (None: a word) and the test. Raises MRNLabError."""
     minus, name, comparison, body = term.groups()
     if name is None:
         return None, _word_test(body, negated=bool(minus))
@@ -262,7 +262,7 @@ def _parse_term(term: re.Match[str], now: datetime, store: Store | None) -> tupl
 
 
 def _score_field(name: str, store: Store | None) -> FilterField:
-    """Returns the field of a task's mean score over the runs of a line on Runs, in percent.
+    """The field of a task's mean score over the runs of a line on Runs, in percent.
 
     It is the mean (`means_by_run`), not the run's own score, so that a line is found with all its seeds or
     with none: the mean of the seeds above a bound would be too high. Raises MRNLabError that names all fields
@@ -307,7 +307,7 @@ def _word_test(body: str, *, negated: bool) -> Test:
 
 
 def _searched(run: Run) -> str:
-    """Returns the text in which words are searched, a line per part of the description."""
+    """The text in which words are searched, a line per part of the description."""
     config = run.config
     lambda_ = "" if config.lambda_ is None else f" λ {config.lambda_:g}"
     lines = (f"{config.paradigm}{lambda_}", " ".join(config.tasks), config.corpus, config.encoder)

@@ -58,7 +58,7 @@ _COMMIT = re.compile(r"(?<=[?&]revision=[0-9a-f]{7})[0-9a-f]{33}")
 
 
 def corpus_name(config: RunConfig) -> str:
-    """Returns the corpus's name: the last part of a folder or dataset, and the first digits of a commit."""
+    """The corpus's name: the last part of a folder or dataset, and the first digits of a commit."""
     start, *options = _COMMIT.sub("", _DATASET.sub(r"\1", config.corpus)).split("?", 1)
     kind, base = start.split(":", 1) if is_derived(config.corpus) and ":" in start else ("", start)
     names = "+".join(PurePath(folder).name or folder for folder in base.split("+"))
@@ -66,7 +66,7 @@ def corpus_name(config: RunConfig) -> str:
 
 
 def short_name(config: RunConfig) -> str:
-    """Returns a short name of a configuration: `MRN 0.01`, `MTL`, `STL ner`."""
+    """A short name of a configuration: `MRN 0.01`, `MTL`, `STL ner`."""
     name = paradigm_name(config)
     if config.paradigm == "mrn":
         return f"{name} {number(config.lambda_)}"
@@ -74,7 +74,7 @@ def short_name(config: RunConfig) -> str:
 
 
 def paradigm_name(config: RunConfig) -> str:
-    """Returns `STL`, `MTL` or `MRN`; of a control `MRN control (ner permuted)`; else the other system's name.
+    """`STL`, `MTL` or `MRN`; of a control `MRN control (ner permuted)`; else the other system's name.
 
     No run is named without saying that it is a control.
     """
@@ -83,7 +83,7 @@ def paradigm_name(config: RunConfig) -> str:
 
 
 def run_name(run: Run) -> str:
-    """Returns the name of a single run: `12 · MRN 0.01 · demo · seed 3`."""
+    """The name of a single run: `12 · MRN 0.01 · demo · seed 3`."""
     config = run.config
     if run.config_problem is not None:
         return f"{run.id} · {UNREADABLE}"
@@ -91,13 +91,13 @@ def run_name(run: Run) -> str:
 
 
 def run_names(runs: Sequence[Run]) -> list[str]:
-    """Returns names of runs shown together, with the fields that differ: `12 · MRN 0.01 · seed 3`."""
+    """Names of runs shown together, with the fields that differ: `12 · MRN 0.01 · seed 3`."""
     parts = zip(runs, _paradigm_names([[run] for run in runs]), strict=True)
     return [f"{run.id} · {name} · seed {run.config.seed}" for run, name in parts]
 
 
 def group_names(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Returns distinct names of configurations shown together: `MRN 0.01 · exact · 5 seeds`."""
+    """Distinct names of configurations shown together: `MRN 0.01 · exact · 5 seeds`."""
     names = []
     for group, name in zip(groups, _paradigm_names(groups), strict=True):
         seeds = {run.config.seed for run in group}
@@ -110,7 +110,7 @@ def group_names(groups: Sequence[Sequence[Run]]) -> list[str]:
 
 
 def _paradigm_names(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Returns `shortest_names` of the groups' first runs; STL of one task names its task."""
+    """`shortest_names` of the groups' first runs; STL of one task names its task."""
     names = shortest_names([group[0].config for group in groups])
     for index, group in enumerate(groups):
         tasks = {run.config.tasks for run in group}
@@ -120,7 +120,7 @@ def _paradigm_names(groups: Sequence[Sequence[Run]]) -> list[str]:
 
 
 def encoder_title(name: str, training: str) -> str:
-    """Returns `minilm, frozen`, `roberta-base, fine-tuned` or, for encoders over words, `sc-lstm`."""
+    """`minilm, frozen`, `roberta-base, fine-tuned` or, for encoders over words, `sc-lstm`."""
     if reads_words(name) or name == UNKNOWN_ENCODER:
         return name
     return f"{name}, {'fine-tuned' if training == FULL else training}"
@@ -167,7 +167,7 @@ def field_texts(field: str, values: Sequence[Any]) -> list[str]:
 
 
 def _task_texts(lists: Sequence[Sequence[str]]) -> list[str]:
-    """Returns short texts of lists of tasks: `ner, pos`, `all but ner`, `12 tasks`; all names if need be."""
+    """Short texts of lists of tasks: `ner, pos`, `all but ner`, `12 tasks`; all names if need be."""
     every = list(dict.fromkeys(task for tasks in lists for task in tasks))
     short = without_shared(every)
 
@@ -191,7 +191,7 @@ def _label(field: str) -> str:
 
 
 def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
-    """Returns the shortest distinct names of configurations: `MTL`, `MRN 0.01`, `MRN 0.1 · exact`.
+    """The shortest distinct names of configurations: `MTL`, `MRN 0.01`, `MRN 0.1 · exact`.
 
     A name has the paradigm, MRN's λ, the share of the data, the encoder and its training where these differ,
     and only those other values without which it would also fit another configuration of its paradigm. A
@@ -213,7 +213,7 @@ def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
 
 
 def _always_named(configs: Sequence[RunConfig]) -> list[tuple[str, ...]]:
-    """Returns for each configuration the texts of the share, the encoder and its training that differ.
+    """For each configuration the texts of the share, the encoder and its training that differ.
 
     Empty for the training of encoders over words, and for what is not known of other systems. Paradigms over
     other encoders do not compare, so each name tells its own.
@@ -227,7 +227,7 @@ def _always_named(configs: Sequence[RunConfig]) -> list[tuple[str, ...]]:
 
 
 def _with_lambda(paradigm: str, lambdas: Sequence[float | None]) -> list[str]:
-    """Returns `MRN 0.01` for each λ, unrounded where two would read the same; `MTL` where there is none.
+    """`MRN 0.01` for each λ, unrounded where two would read the same; `MTL` where there is none.
 
     Beside 0.001 stands 0.0003, not 3e-4.
     """
@@ -239,7 +239,7 @@ def _with_lambda(paradigm: str, lambdas: Sequence[float | None]) -> list[str]:
 
 
 def _distinguishing(configs: Sequence[RunConfig]) -> list[list[str]]:
-    """Returns for each configuration of a paradigm the fewest texts that it needs beside λ and settings."""
+    """For each configuration of a paradigm the fewest texts that it needs beside λ and settings."""
     lambdas = ["default" if is_default(config, "lambda") else config.lambda_ for config in configs]
     starts = [
         f"{value} {config.fraction} {config.encoder} {config.encoder_training}"
@@ -263,7 +263,7 @@ def _distinguishing(configs: Sequence[RunConfig]) -> list[list[str]]:
 
 
 def _needed(parts: Sequence[tuple[int, str]], having: Mapping[tuple[int, str], int]) -> list[str]:
-    """Returns the texts of a row, after its first, without which the row would fit more configurations."""
+    """The texts of a row, after its first, without which the row would fit more configurations."""
 
     def fitting(some: Iterable[tuple[int, str]]) -> int:
         return reduce(and_, (having[part] for part in some))
@@ -301,7 +301,7 @@ def fields_apart(configs: Sequence[RunConfig]) -> Iterator[tuple[str, list[str]]
 
 
 def settings_text(config: RunConfig) -> str:
-    """Returns the encoder and the non-default settings: `sc-lstm · BiLSTM size 64`."""
+    """The encoder and the non-default settings: `sc-lstm · BiLSTM size 64`."""
     named = {"corpus", "columns", "tasks", "paradigm", "encoder", "encoder_training", "lambda", "seed"}
     values = config.values().items()
     parts = [
@@ -314,7 +314,7 @@ def settings_text(config: RunConfig) -> str:
 
 
 def confounds(a: RunConfig, b: RunConfig, compared: Sequence[str] = ("paradigm",)) -> tuple[str, ...]:
-    """Returns the fields, by public name, except `compared`, that may cause a difference between two scores.
+    """The fields, by public name, except `compared`, that may cause a difference between two scores.
 
     They are the fields that both have with different values. Defaults of both, as an encoder's own learning
     rate, follow from other fields and are left out.

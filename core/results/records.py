@@ -24,7 +24,7 @@ _NO_SCORE = {"mean": None, "sd": None, "n": 0, "low": None, "high": None}
 
 
 def score_records(table: ResultTable, *, cost: bool = False) -> list[dict[str, object]]:
-    """Returns a record per configuration and task with SCORE_COLUMNS, with `cost` also COST_COLUMNS.
+    """A record per configuration and task with SCORE_COLUMNS, with `cost` also COST_COLUMNS.
 
     Scores are in [0, 1]. The mean is None where all scores are undefined. Of a method with several
     `candidates`, `chosen` is the name of the one that dev chose.

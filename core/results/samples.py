@@ -35,7 +35,7 @@ _Item = TypeVar("_Item")
 
 
 def alike_by(items: Iterable[_Item], of: Callable[[_Item], str | None]) -> dict[str | None, list[_Item]]:
-    """Returns the items by a condition, in their order.
+    """The items by a condition, in their order.
 
     Those without it are grouped with the others where these agree, and apart where they differ.
     """
@@ -51,14 +51,14 @@ def alike_by(items: Iterable[_Item], of: Callable[[_Item], str | None]) -> dict[
 
 
 def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) -> dict[str | None, list[Run]]:
-    """Returns the runs by one of their conditions (`of`), as `alike_by`."""
+    """The runs by one of their conditions (`of`), as `alike_by`."""
     return alike_by(runs, lambda run: of(conditions.get(run.id, UNKNOWN)))
 
 
 def readable(
     runs: Iterable[RunT], conditions: Mapping[int, Conditions] | None = None
 ) -> tuple[list[RunT], str]:
-    """Returns the runs that can be compared, and a sentence on the others, empty where there are none.
+    """The runs that can be compared, and a sentence on the others, empty where there are none.
 
     The description or the facts of the others cannot be read; `conditions` (`Store.conditions`) have the
     problems of facts that were not loaded.
@@ -74,7 +74,7 @@ def readable(
 
 
 def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | None = None) -> list[Run]:
-    """Returns the runs that make a mean over seeds, in their order: a repeated seed is no further sample.
+    """The runs that make a mean over seeds, in their order: a repeated seed is no further sample.
 
     Of each configuration (`configuration_id`) only runs count that share all `Conditions` with its newest
     successful run, and of each seed the newest successful one of them. Where none has succeeded, the newest
@@ -103,7 +103,7 @@ _stl_keys: dict[str, str] = {}
 
 
 def by_configuration(runs: Iterable[RunT]) -> dict[str, list[RunT]]:
-    """Returns the runs by configuration, in their order.
+    """The runs by configuration, in their order.
 
     STL runs of all tasks are one configuration, and so are those of a system trained elsewhere. Runs whose
     description cannot be read are apart.
@@ -135,7 +135,7 @@ class DataGroup:
 def group_by_data(
     runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None
 ) -> dict[DataGroup, list[Run]]:
-    """Returns the runs by the data that must not be mixed in one table, in the order of the runs.
+    """The runs by the data that must not be mixed in one table, in the order of the runs.
 
     `conditions` (`Store.conditions`) have the text of each run. Runs with an unknown text are grouped with
     the others of their corpus where these agree.
@@ -188,7 +188,7 @@ def _text_name(text: str | None) -> str:
 
 
 def _named_texts(texts: Mapping[str | None, Sequence[Run]]) -> dict[int, str]:
-    """Returns the text of each run of a corpus by name (`alike`); empty where the corpus has one text."""
+    """The text of each run of a corpus by name (`alike`); empty where the corpus has one text."""
     return {
         run.id: _text_name(text) if len(texts) > 1 else "" for text, runs in texts.items() for run in runs
     }
@@ -215,7 +215,7 @@ def _text_note(
 
 
 def condition_texts(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
-    """Returns by run the choices for `auto` in which runs of one description differ; empty without any."""
+    """By run the choices for `auto` in which runs of one description differ; empty without any."""
     texts: dict[int, list[str]] = {run.id: [] for run in runs}
     for name, condition in RESOLVED.items():
         groups = alike(runs, conditions, condition)
@@ -226,7 +226,7 @@ def condition_texts(runs: Sequence[Run], conditions: Mapping[int, Conditions]) -
 
 
 def text_names(runs: Iterable[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
-    """Returns the text of each run for which a text is decided; empty where its corpus has one text.
+    """The text of each run for which a text is decided; empty where its corpus has one text.
 
     Of successful runs it is the text of `group_by_data`. Another run has the text that it recorded, and none
     without.
@@ -248,7 +248,7 @@ def text_names(runs: Iterable[Run], conditions: Mapping[int, Conditions]) -> dic
 
 
 def older_texts(runs: Collection[Run], conditions: Mapping[int, Conditions]) -> dict[int, str]:
-    """Returns the text (`text_names`) of each run that is not on the newest text of its corpus."""
+    """The text (`text_names`) of each run that is not on the newest text of its corpus."""
     names = text_names(runs, conditions)
     newest: dict[str, str] = {}
     for run in sorted(runs, key=lambda run: -run.id):
@@ -272,7 +272,7 @@ def common_conditions(known: Sequence[Conditions]) -> Conditions:
 def by_conditions(
     runs: Sequence[Run], conditions: Mapping[int, Conditions], texts: Mapping[int, str]
 ) -> dict[str, list[Run]]:
-    """Returns the runs of one configuration, grouped by their text (`text_names`) and the choices for `auto`.
+    """The runs of one configuration, grouped by their text (`text_names`) and the choices for `auto`.
 
     The keys name the text, and the choices that differ. A run without a text belongs to the newest that has
     succeeded.
@@ -292,7 +292,7 @@ def by_conditions(
 def means_by_run(
     runs: Iterable[Run], conditions: Mapping[int, Conditions], scores: Mapping[int, float]
 ) -> dict[int, float]:
-    """Returns for each run the mean score of its row in the table of runs, where it has one."""
+    """For each run the mean score of its row in the table of runs, where it has one."""
     known, _ = readable(runs, conditions)
     texts = text_names(known, conditions)
     means: dict[int, float] = {}
@@ -305,5 +305,5 @@ def means_by_run(
 
 
 def sampled(runs: Collection[Run], conditions: Mapping[int, Conditions]) -> list[Run]:
-    """Returns the successful ones of the runs that make a mean (`one_per_seed`): their scores count."""
+    """The successful ones of the runs that make a mean (`one_per_seed`): their scores count."""
     return [run for run in one_per_seed(runs, conditions) if run.state is RunState.SUCCEEDED]

@@ -198,7 +198,7 @@ class ResultTable:
         return [task for task in self.tasks if any(task in row.cells for row in self.rows)]
 
     def row(self, key: str) -> ResultRow:
-        """Returns the row of that key. Raises KeyError."""
+        """The row of that key. Raises KeyError."""
         return {row.key: row for row in self.rows}[key]
 
     @property
@@ -217,7 +217,7 @@ def tabulate(
     tasks: Sequence[str] | None = None,
     conditions: Mapping[int, Conditions] | None = None,
 ) -> ResultTable:
-    """Returns the table of these runs' scores on that split; dev scores decide which rows may be picked.
+    """The table of these runs' scores on that split; dev scores decide which rows may be picked.
 
     STL's single-task runs of otherwise equal configurations make one row. Where a configuration was trained
     more than once with a seed, the latest counts: a repeated seed is no further sample. An undefined score
@@ -263,7 +263,7 @@ def _row(
     dev: Mapping[int, Mapping[str, float]],
     conditions: Mapping[int, Conditions],
 ) -> ResultRow:
-    """Returns the row of these runs, which are in order: of a seed the latest counts."""
+    """The row of these runs, which are in order: of a seed the latest counts."""
     latest: dict[str, dict[int, int]] = defaultdict(dict)
     for run in runs:
         for task in by_run[run.id]:
@@ -306,7 +306,7 @@ def _row(
 
 
 def undefined_notes(scores: Iterable[StoredScore]) -> tuple[str, ...]:
-    """Returns a sentence for each task and reason with undefined scores."""
+    """A sentence for each task and reason with undefined scores."""
     runs: dict[tuple[str, str], set[int]] = defaultdict(set)
     for score in scores:
         if not score.is_defined:
@@ -326,7 +326,7 @@ def _notes(rows: Iterable[ResultRow], resolved: Mapping[str, str]) -> tuple[str,
 
 
 def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[ResultRow]:
-    """Returns the rows in order, with their names; `resolved` has the choices for `auto` that differ."""
+    """The rows in order, with their names; `resolved` has the choices for `auto` that differ."""
     blocks: dict[tuple[str, str], list[ResultRow]] = {}
     others = [row for row in rows if row.config.paradigm == OTHER]
     for row in rows:
@@ -358,7 +358,7 @@ def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[Resul
 
 
 def _sort_key(row: ResultRow) -> tuple[int, int, int]:
-    """Returns the order of the papers: by paradigm, then by encoder in the order of the registry."""
+    """The order of the papers: by paradigm, then by encoder in the order of the registry."""
     known = list(WORD_ENCODERS)
     encoder = row.config.encoder
     return _ORDER[row.config.paradigm], known.index(encoder) if encoder in known else 0, row.run_ids[0]
@@ -369,6 +369,6 @@ def _base(encoder: str) -> str:
 
 
 def _task_order(runs: Iterable[Run]) -> list[str]:
-    """Returns the tasks in the order of the run with most tasks, the others after them."""
+    """The tasks in the order of the run with most tasks, the others after them."""
     named = sorted((run.config.tasks for run in runs), key=len, reverse=True)
     return list(dict.fromkeys(task for tasks in named for task in tasks))

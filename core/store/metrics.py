@@ -164,7 +164,7 @@ class Metrics(Database):
         return points
 
     def best_metrics(self, run_ids: Collection[int], key: MetricKey) -> dict[int, float]:
-        """Returns the highest finite value of a curve, by run."""
+        """The highest finite value of a curve, by run."""
         best: dict[int, float] = {}
         with self.transaction(write=False) as connection:
             ids = self._ids_of(connection, [key])

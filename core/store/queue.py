@@ -154,7 +154,7 @@ class Queue(Database):
             return list(connection.scalars(statement))
 
     def ahead_of(self, run_id: int) -> int:
-        """Returns how many queued runs are claimed before this run; 0 if it is not queued."""
+        """How many queued runs are claimed before this run; 0 if it is not queued."""
         priority = select(runs.c.priority).where(runs.c.id == run_id, _IS_QUEUED).scalar_subquery()
         sooner = or_(runs.c.priority > priority, (runs.c.priority == priority) & (runs.c.id < run_id))
         with self.transaction(write=False) as connection:
@@ -175,7 +175,7 @@ class Queue(Database):
             return self._fitting(connection, host, cores, connection.execute(first).all())
 
     def _fitting(self, connection: Connection, host: str, cores: int, waiting: Sequence[Any]) -> int:
-        """Returns how many waiting runs fit beside the runs in training, by their threads."""
+        """How many waiting runs fit beside the runs in training, by their threads."""
         training = select(runs.c.threads).where(runs.c.state.in_(_TRAINED), runs.c.owner_host == host)
         chosen = self.chosen_slots(host)
         threads = [_granted(row, cores, chosen) for row in waiting]
@@ -251,7 +251,7 @@ class Queue(Database):
             connection.execute(delete(settings).where(settings.c.name == name))
 
     def _times(self, prefix: str) -> dict[str, datetime]:
-        """Returns when each setting with this prefix was set, by the rest of its name."""
+        """When each setting with this prefix was set, by the rest of its name."""
         named = select(settings.c.name, settings.c.changed_at).where(settings.c.name.startswith(prefix))
         with self.transaction(write=False) as connection:
             rows = connection.execute(named).all()
@@ -297,7 +297,7 @@ def share_of_cores(cores: int, slots: int) -> int:
 
 
 def fitting(waiting: Iterable[int], training: Iterable[int | None], cores: int, slots: int) -> int:
-    """Returns how many waiting runs may start beside the runs in training.
+    """How many waiting runs may start beside the runs in training.
 
     Each run is given by its threads. Their sum never exceeds the cores, except for a run that trains alone.
     A run in training without a number was placed by a scheduler and takes none.

@@ -129,7 +129,7 @@ class Result:
 def analyse(
     setting_runs: SettingRuns, dev: DevScores, test: FinalScores, failed: Collection[RunConfig] = frozenset()
 ) -> Result:
-    """Returns the analysis of a setting's finished runs.
+    """The analysis of a setting's finished runs.
 
     Dev alone chooses candidates; their scores are then read on the test sentences.
 

@@ -56,7 +56,7 @@ _TASKS: dict[str, tuple[str, str, str, str]] = {
 
 
 def _sampled(corpora: str, train: int) -> str:
-    """Returns a sample of each corpus's training sentences, drawn by seed and corpus alone."""
+    """A sample of each corpus's training sentences, drawn by seed and corpus alone."""
     return f"joined:{corpora}?train={train}&dev={_DEV}&test={_TEST}"
 
 

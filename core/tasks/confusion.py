@@ -112,14 +112,14 @@ class Mistake:
 
 
 def label_mistakes(gold: Sequence[str], predicted: Sequence[str]) -> list[Mistake]:
-    """Returns the words with a wrong predicted label. Raises ValueError if lengths differ."""
+    """The words with a wrong predicted label. Raises ValueError if lengths differ."""
     _check_lengths(gold, predicted)
     pairs = enumerate(zip(gold, predicted, strict=True))
     return [Mistake(LABEL, at, at + 1, guess, true) for at, (true, guess) in pairs if true != guess]
 
 
 def span_mistakes(gold: Sequence[str], predicted: Sequence[str]) -> list[Mistake]:
-    """Returns the spans that are only predicted or only gold, from left to right.
+    """The spans that are only predicted or only gold, from left to right.
 
     A predicted span is right where a gold one has the same words and type, as in the span F1; else its kind
     says why not. A gold span that no predicted one touches was missed. No span is listed twice.

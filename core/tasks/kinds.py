@@ -105,7 +105,7 @@ class TaskKind(ABC):
         return tuple(sorted(set(labels)))
 
     def forbidden(self, column: Packed) -> int:
-        """Returns how many labels the scheme forbids in their places."""
+        """How many labels the scheme forbids in their places."""
         return 0
 
     def number(self, rows: Sequence[str]) -> Callable[[str], int | None]:
@@ -142,7 +142,7 @@ class TaskKind(ABC):
         return label_confusion(gold, predicted)
 
     def mistakes(self, gold: Sequence[str], predicted: Sequence[str]) -> list[Mistake]:
-        """Returns the places where a sentence's predicted labels are not the gold ones."""
+        """The places where a sentence's predicted labels are not the gold ones."""
         return label_mistakes(gold, predicted)
 
 

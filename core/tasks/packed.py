@@ -25,7 +25,7 @@ Value = TypeVar("Value", bound=Hashable)
 
 
 def offsets(lengths: Numbers) -> NDArray[np.int64]:
-    """Returns the offsets (n+1,) of stretches stored one after the other."""
+    """The offsets (n+1,) of stretches stored one after the other."""
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
 
 

@@ -345,7 +345,7 @@ def _in_brackets(labels: Sequence[str]) -> list[str]:
 
 
 def _nearly(words: Counter[str]) -> Notation | None:
-    """Returns the scheme of a column of spans with a few other labels; None for labels of words."""
+    """The scheme of a column of spans with a few other labels; None for labels of words."""
     kinds = _kinds(words) - {"O", "o"}
     kept = sum(words.values())
     best: tuple[int, Notation] | None = None
@@ -423,5 +423,5 @@ def span_order(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def inside(label: str) -> str:
-    """Returns the label in the IO scheme, which has no beginnings: I-X for B-X."""
+    """The label in the IO scheme, which has no beginnings: I-X for B-X."""
     return "I-" + label[2:] if label.startswith("B-") else label

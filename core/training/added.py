@@ -114,7 +114,7 @@ def _words(train: SplitData, features: FeatureTables, labels: int, heads: Sequen
 
 
 def _share_of_names(labels: Sequence[str], seen: Matrix, others: Sequence[str]) -> float:
-    """Returns the share of words with a label that the other task has too; `O` is not counted."""
+    """The share of words with a label that the other task has too; `O` is not counted."""
     inside = np.array([label != "O" for label in labels])
     return float(seen[inside & np.isin(labels, others)].sum() / max(seen[inside].sum(), 1.0))
 

@@ -117,7 +117,7 @@ class Scorer:
 
     @cached_property
     def undefined(self) -> Mapping[str, str]:
-        """Returns by task why its score on this split is undefined for every prediction."""
+        """By task why its score on this split is undefined for every prediction."""
         perfect = {column.task.name: column.perfect_score(self._plain_score) for column in self._columns}
         where = f"the {self._name} split"
         return {

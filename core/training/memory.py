@@ -144,7 +144,7 @@ class StepMemory:
         return OutOfMemory(f"{cause}{about}. Clone it with {self._field} {fitted}.", self._field, fitted)
 
     def _constant(self) -> int:
-        """Returns the bytes of a step that do not depend on its batch: gradients, at first Adam's moments."""
+        """The bytes of a step that do not depend on its batch: gradients, at first Adam's moments."""
         weights = (weight for group in self._optimiser.param_groups for weight in group["params"])
         trained: int = sum(weight.nbytes for weight in weights if weight.requires_grad)
         return trained if self._optimiser.state else 3 * trained

@@ -151,7 +151,7 @@ class TrainingRun:
         return self.enter("train").batches.shuffled(self.order, skip)
 
     def enter(self, split: str) -> SplitData:
-        """Returns the split and makes its cached states the current ones."""
+        """The split and makes its cached states the current ones."""
         data = self.splits[split]
         if self.features is not None:
             table = self.features.table(*data.subwords, for_training=split == "train")

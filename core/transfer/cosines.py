@@ -19,13 +19,13 @@ NamesCurve = Callable[[str, str], Curve]
 
 
 def gradient_curve(first: str, second: str) -> Curve:
-    """Returns the name of the curve of the cosine of two tasks' gradients, in either order."""
+    """The name of the curve of the cosine of two tasks' gradients, in either order."""
     first, second = sorted((first, second))
     return first, f"cosine with {second}"
 
 
 def embedding_curve(first: str, second: str) -> Curve:
-    """Returns the name of the curve of the cosine of two tasks' embeddings, in either order."""
+    """The name of the curve of the cosine of two tasks' embeddings, in either order."""
     first, second = sorted((first, second))
     return first, f"embedding cosine with {second}"
 

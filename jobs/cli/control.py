@@ -34,7 +34,7 @@ def _print_answers(answers: Sequence[Answer]) -> None:
 
 
 def _existing(store: Store, run_ids: list[int]) -> list[int]:
-    """Returns these numbers. Raises RunNotFound where one is of no run, before any run is changed."""
+    """These numbers. Raises RunNotFound where one is of no run, before any run is changed."""
     check_numbers(store, run_ids)
     return run_ids
 

@@ -29,7 +29,7 @@ _MOST_SEEDS = 1000
 
 
 def looks_of(text: str) -> tuple[int, ...]:
-    """Returns the looks in a list of numbers, as `5,8,12,20`. Raises LooksError for other text."""
+    """The looks in a list of numbers, as `5,8,12,20`. Raises LooksError for other text."""
     numbers = [whole_number(word) for word in comma_list(text)]
     if not numbers or None in numbers or any(number and number > _MOST_SEEDS for number in numbers):
         problem = f"'{shortened(text)}' is no list of numbers of seeds up to {_MOST_SEEDS}; write 5,8,12,20."
@@ -38,7 +38,7 @@ def looks_of(text: str) -> tuple[int, ...]:
 
 
 def points_of(text: str | float) -> float:
-    """Returns the smallest difference that matters, given in points, as a share. Raises ConfigError."""
+    """The smallest difference that matters, given in points, as a share. Raises ConfigError."""
     return check_matters(_number("matters", text, "points, as 0.5") / 100)
 
 
@@ -48,12 +48,12 @@ MATTERS_OPTION: Any = typer.Option(
 
 
 def minutes_of(text: str | float) -> float:
-    """Returns a number of minutes above 0. Raises ConfigError."""
+    """A number of minutes above 0. Raises ConfigError."""
     return _time_of("minutes", text, "minutes, as 30")
 
 
 def hours_of(text: str | float) -> float:
-    """Returns a number of hours above 0. Raises ConfigError."""
+    """A number of hours above 0. Raises ConfigError."""
     return _time_of("hours", text, "hours, as 2")
 
 

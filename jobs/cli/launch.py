@@ -273,7 +273,7 @@ def _print_price(price: Cost, *, json_: bool) -> None:
 
 
 def _tasks_taken(configs: Sequence[RunConfig]) -> list[str]:
-    """Returns a sentence for each corpus with the tasks that these runs learn."""
+    """A sentence for each corpus with the tasks that these runs learn."""
     taken: dict[str, dict[str, None]] = {}
     for config in configs:
         taken.setdefault(config.corpus, {}).update(dict.fromkeys(config.tasks))
@@ -291,7 +291,7 @@ def _seeds(text: str) -> list[int]:
 
 
 def _settings(pairs: list[str]) -> list[tuple[str, str | None, str]]:
-    """Returns the field, the text and the option of each value of `--set`."""
+    """The field, the text and the option of each value of `--set`."""
     settings: list[tuple[str, str | None, str]] = []
     for pair in pairs:
         field, equals, value = pair.partition("=")

@@ -140,7 +140,7 @@ def runs(
 
 
 def _documents(store: Store, listed: Sequence[Run], best: Mapping[int, float]) -> list[dict[str, Any]]:
-    """Returns these runs for `--json`, as `show` has them but for its description, facts and history."""
+    """These runs for `--json`, as `show` has them but for its description, facts and history."""
     scores: dict[int, list[StoredScore]] = {run.id: [] for run in listed}
     for score in store.scores(list(scores)):
         scores[score.run_id].append(score)
@@ -234,7 +234,7 @@ def show(
 
 
 def _score_rows(run: RunWithFacts, scores: Sequence[StoredScore]) -> list[tuple[object, ...]]:
-    """Returns a row per score: the headline and the secondary scores."""
+    """A row per score: the headline and the secondary scores."""
     rows: list[tuple[object, ...]] = []
     for score in scores:
         secondary = kind_of(run.task_facts, score.task, score.score_name).secondary_scores(score)

@@ -20,7 +20,7 @@ _Result = TypeVar("_Result")
 
 
 def whole(name: str, least: int, most: int = 2**31 - 1) -> Callable[[str | int], int]:
-    """Returns a parser of whole numbers for the option or argument `name`.
+    """A parser of whole numbers for the option or argument `name`.
 
     It raises MRNLabError for other text, also for numbers that only Python reads (`1_0`, ` 1`).
     """
@@ -37,12 +37,12 @@ def whole(name: str, least: int, most: int = 2**31 - 1) -> Callable[[str | int],
 
 
 def number_option(name: str, about: str, least: int, most: int = 2**31 - 1) -> Any:
-    """Returns the option `name` of a whole number from `least` to `most`."""
+    """The option `name` of a whole number from `least` to `most`."""
     return typer.Option(name, metavar="N", help=about, parser=whole(name, least, most))
 
 
 def one_of(name: str, choices: Iterable[_Choice]) -> Callable[[str], _Choice]:
-    """Returns a parser of the option `name`, which raises MRNLabError for a value not in `choices`."""
+    """A parser of the option `name`, which raises MRNLabError for a value not in `choices`."""
     known = {str(choice): choice for choice in choices}
 
     def read(text: str) -> _Choice:
@@ -54,7 +54,7 @@ def one_of(name: str, choices: Iterable[_Choice]) -> Callable[[str], _Choice]:
 
 
 def run_number(text: str) -> int:
-    """Returns the number of a run, which may not exist. Raises MRNLabError for other text."""
+    """The number of a run, which may not exist. Raises MRNLabError for other text."""
     if (number := whole_number(text)) is None or not text.isdecimal():
         raise MRNLabError(f"RUN: '{shortened(text)}' is not the number of a run; `mrnlab runs` lists them.")
     return number

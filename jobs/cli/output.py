@@ -166,7 +166,7 @@ _RUN_FIELDS = ("note", "archived", "attempt", "step", "total_steps", "epoch", "b
 
 
 def run_document(run: Run, scores: Iterable[StoredScore], alignment: str | None) -> dict[str, Any]:
-    """Returns a run for `--json`: description, state, and scores in [0, 1] by split and task."""
+    """A run for `--json`: description, state, and scores in [0, 1] by split and task."""
     by_split: dict[str, dict[str, Any]] = {"dev": {}, "test": {}}
     for score in scores:
         by_task = by_split.setdefault(score.split, {})

@@ -37,7 +37,7 @@ _MODES = (*MODES, _EMBEDDING)
 
 
 def numbers_document(store: Store, run: RunWithFacts, key: SnapshotKey, learned: Relations) -> dict[str, Any]:
-    """Returns the statistics of one snapshot; penalty and J are None where its step has none logged."""
+    """The statistics of one snapshot; penalty and J are None where its step has none logged."""
     logged = {}
     statistics = (statistic(mode, name) for mode in MODES for name in STATISTICS)
     for metric in (PENALTY, OBJECTIVE, *statistics):

@@ -131,7 +131,7 @@ def _with_states(runs: Iterable[Run]) -> str:
 
 
 def _alignments(store: Store, tables: Iterable[ResultTable]) -> dict[tuple[str, str], list[int]]:
-    """Returns the runs with the alignment `auto` by the alignment that was chosen and its reason."""
+    """The runs with the alignment `auto` by the alignment that was chosen and its reason."""
     rows = [row for table in tables for row in table.rows if row.config.alignment == "auto"]
     by_alignment: dict[tuple[str, str], list[int]] = {}
     runs = store.runs_with_facts({run_id for row in rows for run_id in row.run_ids})
@@ -161,6 +161,6 @@ def _by_label(ctx: typer.Context, run_ids: list[int], split: str, format_: str, 
 
 
 def _notes(tables: Mapping[DataGroup, ResultTable]) -> dict[str, None]:
-    """Returns the notes on the text and the precision of these runs, each once."""
+    """The notes on the text and the precision of these runs, each once."""
     notes = [note for group, table in tables.items() for note in (group.note, *table.notes)]
     return dict.fromkeys(note for note in notes if note)

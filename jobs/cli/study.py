@@ -106,7 +106,7 @@ def _time(settings: Sequence[SettingCounts]) -> str:
 
 
 def plan_document(listing: Listed, plan: Sequence[SettingCounts]) -> dict[str, Any]:
-    """Returns the plan as one document; fields still to be chosen on dev are null, and in `chosen_on_dev`."""
+    """The plan as one document; fields still to be chosen on dev are null, and in `chosen_on_dev`."""
     known = [setting.seconds for setting in plan if setting.seconds is not None]
     return {
         "settings": [dataclasses.asdict(setting) for setting in plan],

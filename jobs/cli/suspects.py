@@ -19,7 +19,7 @@ from jobs.reports.render import csv_text
 
 
 def share_of(text: str | float) -> float:
-    """Returns a share, as 0.9. Raises ConfigError for other text."""
+    """A share, as 0.9. Raises ConfigError for other text."""
     try:
         return float(text)
     except ValueError:

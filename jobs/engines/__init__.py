@@ -42,12 +42,12 @@ class Engine(Protocol):
         ...
 
     def live_workers(self, store: Store) -> int:
-        """Returns how many workers of this store are alive."""
+        """How many workers of this store are alive."""
         ...
 
 
 def default_engine() -> Engine:
-    """Returns the engine that `MRNLAB_ENGINE` names, else `local`; always the same object, as it has state.
+    """The engine that `MRNLAB_ENGINE` names, else `local`; always the same object, as it has state.
 
     Raises MRNLabError for another name, and where the engine's extra is not installed.
     """
@@ -68,7 +68,7 @@ def _engine(name: str) -> Engine:
 
 
 def worker_environment() -> dict[str, str]:
-    """Returns the settings, with the laboratory's folder, for workers on machines without their own."""
+    """The settings, with the laboratory's folder, for workers on machines without their own."""
     chosen = {name: os.environ[name] for name in _WORKER_SETTINGS if os.environ.get(name)}
     return {"MRNLAB_HOME": str(home()), **chosen}
 
@@ -84,7 +84,7 @@ def make_worker(class_name: str, store: Store, *, device: str, job: str) -> Any:
 
 
 def sqlite_problem(url: str, machines: int, cluster: str) -> str | None:
-    """Returns the reason why an SQLite store cannot serve several machines; None where it is no problem."""
+    """The reason why an SQLite store cannot serve several machines; None where it is no problem."""
     if not url.startswith("sqlite") or machines < 2:
         return None
     return (

@@ -69,7 +69,7 @@ class RayEngine:
         """Does nothing: a reserved slot of the cluster would be taken from others."""
 
     def live_workers(self, store: Store) -> int:
-        """Returns how many tasks of the cluster train, at least 1 while the dispatcher waits for runs."""
+        """How many tasks of the cluster train, at least 1 while the dispatcher waits for runs."""
         return max(len(trained_runs(store, JOB)), int(_has_dispatcher(store)))
 
 

@@ -85,7 +85,7 @@ def _store(url: str) -> Store:
 
 
 def _device() -> str:
-    """Returns the GPU that Ray gave this task, as torch numbers it in this process, else the CPU."""
+    """The GPU that Ray gave this task, as torch numbers it in this process, else the CPU."""
     gpus = [str(gpu) for gpu in ray.get_gpu_ids()]
     if not gpus:
         return "cpu"
@@ -99,7 +99,7 @@ _TRAIN = ray.remote(max_retries=0, max_calls=0)(train_run)
 
 
 def hosts_of(nodes: list[dict[str, Any]]) -> dict[str, str]:
-    """Returns the host of each living node of the cluster."""
+    """The host of each living node of the cluster."""
     return {node["NodeID"]: str(node["NodeManagerHostname"]) for node in nodes if node["Alive"]}
 
 
@@ -126,12 +126,12 @@ class _Cluster:
     """The host of each living node."""
 
     def kind(self, run: Run) -> str:
-        """Returns "GPU" for a run that takes a GPU, else "CPU"."""
+        """`GPU` for a run that takes a GPU, else `CPU`."""
         device = run.config.device
         return "CPU" if device == "cpu" or (device == "auto" and not self.has["GPU"]) else "GPU"
 
     def why_waiting(self, kind: str, former: str | None) -> str | None:
-        """Returns why a run waits that Ray cannot start now; `former` is the reason so far."""
+        """Why a run waits that Ray cannot start now; `former` is the reason so far."""
         has, free = round(self.has[kind]), self.free[kind]
         singular, plural = ("a GPU", "GPUs") if kind == "GPU" else ("a processor", "processor cores")
         if not has:
@@ -289,7 +289,7 @@ class Dispatcher:
         )
 
     def _held(self, cluster: _Cluster) -> str | None:
-        """Returns the reason why no run can start, "" where pages show it already, None without a reason."""
+        """The reason why no run can start, "" where pages show it already, None without a reason."""
         if self._store.paused_since() is not None:
             return ""
         if time.monotonic() < self._held_until:
@@ -300,7 +300,7 @@ class Dispatcher:
         return sqlite_problem(self._url, len(hosts), "Ray")
 
     def _room(self, queue: list[Run], cluster: _Cluster) -> dict[str, int]:
-        """Returns by kind how many more runs the cluster has room for."""
+        """By kind how many more runs the cluster has room for."""
         waiting = {run.id for run in queue}
         room = {kind: int(has / cluster.each[kind]) for kind, has in cluster.has.items()}
         for run_id, task in self._tasks.items():

@@ -207,7 +207,7 @@ class SlurmEngine:
         """Does nothing: a reserved slot of the cluster would be taken from others."""
 
     def live_workers(self, store: Store) -> int:
-        """Returns how many of the jobs run or wait."""
+        """How many of the jobs run or wait."""
         return len(_jobs(store))
 
     def _look_after(self, store: Store, trained: Sequence[Run], jobs: Sequence[_Job]) -> None:
@@ -265,7 +265,7 @@ def _name(store: Store) -> str:
 
 
 def _jobs(store: Store) -> list[_Job]:
-    """Returns this store's jobs that wait or run. Raises MRNLabError where Slurm does not answer."""
+    """This store's jobs that wait or run. Raises MRNLabError where Slurm does not answer."""
     queue = _slurm("squeue", "--me", "--noheader", "--array", f"--name={_name(store)}", "--format=%i|%T|%r")
     return [_Job(*line.split("|", 2)) for line in queue.splitlines() if line.count("|") >= 2]
 
@@ -293,7 +293,7 @@ def _slurm(*command: str) -> str:
 
 
 def _reason(jobs: Sequence[_Job], busy: int, settings: SlurmSettings) -> str | None:
-    """Returns why the queue does not get shorter now; None without a reason."""
+    """Why the queue does not get shorter now; None without a reason."""
     waiting = next((job for job in jobs if job.is_waiting), None)
     if waiting is not None:
         return f"Waits for Slurm, job {waiting.id}: {waiting.reason}."

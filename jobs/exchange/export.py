@@ -104,7 +104,7 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
 
 
 def export_zip(store: Store, run_id: int) -> bytes:
-    """Returns the folder of `export_run` as a zip file. Raises MRNLabError."""
+    """The folder of `export_run` as a zip file. Raises MRNLabError."""
     with tempfile.TemporaryDirectory() as aside:
         folder = Path(aside) / f"mrnlab-run-{run_id}"
         export_run(store, run_id, folder)
@@ -116,7 +116,7 @@ def export_zip(store: Store, run_id: int) -> bytes:
 
 
 def check_exportable(run: Run) -> Path:
-    """Returns the checkpoint. Raises MRNLabError where the run has not succeeded or it is gone."""
+    """The checkpoint. Raises MRNLabError where the run has not succeeded or it is gone."""
     if run.state is not RunState.SUCCEEDED:
         raise MRNLabError(f"Run {run.id} is {run.state.word}; only a run that has succeeded can be exported.")
     checkpoint = None if run.checkpoint is None else own_checkpoint(run.checkpoint)
@@ -128,7 +128,7 @@ def check_exportable(run: Run) -> Path:
 
 
 def folder_names(tasks: Iterable[str]) -> dict[str, str]:
-    """Returns a distinct folder name for each task that every file system accepts."""
+    """A distinct folder name for each task that every file system accepts."""
     names: dict[str, str] = {}
     taken = set(_TAKEN)
     for task in tasks:
@@ -145,7 +145,7 @@ _MOST_NAMES = 12
 
 
 def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
-    """Returns the model card in the format of the Hugging Face Hub, with users' text escaped.
+    """The model card in the format of the Hugging Face Hub, with users' text escaped.
 
     `schemes` are the kinds of the tasks.
     """
@@ -192,18 +192,18 @@ def _some(folders: Mapping[str, str], tasks: Collection[str]) -> dict[str, str]:
 
 
 def _plain(text: object) -> str:
-    """Returns user text on one line, escaped for Markdown and HTML."""
+    """User text on one line, escaped for Markdown and HTML."""
     one_line = " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_{}\[\]()#!|~$:@])", r"\\\1", one_line)
 
 
 def _code(text: object) -> str:
-    """Returns user text in a code span, with its backticks replaced."""
+    """User text in a code span, with its backticks replaced."""
     return f"`{' '.join(str(text).split()).replace('`', 'ˋ')}`"
 
 
 def _without_folder(name: str) -> str:
-    """Returns a corpus's or encoder's name; of a folder its last part, since paths belong to a machine."""
+    """A corpus's or encoder's name; of a folder its last part, since paths belong to a machine."""
     return Path(name).name if name.startswith(("/", "~")) or "\\" in name else name
 
 
@@ -228,13 +228,13 @@ def _scores(record: RunRecord, schemes: Mapping[str, str]) -> list[dict[str, Any
 
 
 def _saved_name(run: RunWithFacts, task: str) -> str:
-    """Returns the task's name in the model, which may include the corpus for a task added to a run."""
+    """The task's name in the model, which may include the corpus for a task added to a run."""
     related = run.facts.related if run.facts else ()
     return task if run.config.added_to is None or not related else related[-1]
 
 
 def _task_type(schemes: Mapping[str, str], *tasks: str) -> str:
-    """Returns the Hub's type of tasks: of words where one of these reads words, else of texts."""
+    """The Hub's type of tasks: of words where one of these reads words, else of texts."""
     words = any(KINDS[schemes[task]].reads == "words" for task in tasks)
     return "token-classification" if words else "text-classification"
 

@@ -143,7 +143,7 @@ class RunFile(BaseModel):
         return file
 
     def record(self, tables: Mapping[str, Any]) -> RunRecord:
-        """Returns the record of the run with its tables, by field.
+        """The record of the run with its tables, by field.
 
         Raises ValueError where the description is not valid, or the parts contradict each other.
         """
@@ -301,7 +301,7 @@ def _schema(name: str) -> pa.Schema:
 
 
 def table_of(name: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Returns these rows as the table `name`. Raises ValueError or TypeError for a value of another type."""
+    """These rows as the table `name`. Raises ValueError or TypeError for a value of another type."""
     return pa.Table.from_pylist(rows, schema=_schema(name))
 
 
@@ -329,7 +329,7 @@ def write_tables(record: RunRecord, folder: Path) -> None:
 
 
 def read_export(folder: Path) -> tuple[RunFile, RunRecord]:
-    """Returns the contents of an export. Raises ValueError where it is not valid."""
+    """The contents of an export. Raises ValueError where it is not valid."""
     part = "run.json"
     try:
         file = RunFile.read((folder / part).read_bytes())
@@ -351,7 +351,7 @@ def read_export(folder: Path) -> tuple[RunFile, RunRecord]:
 
 
 def _table(path: Path) -> pa.Table:
-    """Returns a table that a child process has read. Raises ValueError for a wrong column or value."""
+    """A table that a child process has read. Raises ValueError for a wrong column or value."""
     columns = TABLES[path.name]
     with pq.ParquetFile(path) as file:
         # Compared before a row is read, so that only types that exports have are read.
@@ -369,7 +369,7 @@ def _table(path: Path) -> pa.Table:
 
 
 def checked(name: str, table: pa.Table) -> pa.Table:
-    """Returns the table. Raises ValueError for the first value that is not valid in its column."""
+    """The table. Raises ValueError for the first value that is not valid in its column."""
     for part, column in TABLES[name].items():
         for chunk in table[part].chunks:
             column.check(part, chunk)
@@ -415,13 +415,13 @@ _REPORT = TypeAdapter(dict[Annotated[str, Field(max_length=1000)], _ReportLine])
 
 
 def score_columns(score: StoredScore) -> dict[str, Any]:
-    """Returns the columns of a score; undefined values are None or have no column."""
+    """The columns of a score; undefined values are None or have no column."""
     figures = {name: value for name, value in score.figures.items() if math.isfinite(value)}
     return score_row(score) | {"split": score.split, "epoch": score.epoch, **figures}
 
 
 def scores_of(table: pa.Table) -> list[StoredScore]:
-    """Returns the scores in a checked table. Raises ValueError where they contradict each other.
+    """The scores in a checked table. Raises ValueError where they contradict each other.
 
     Earlier versions wrote 0 for the score of no words, and for the accuracy of a correlation.
     """

@@ -216,7 +216,7 @@ def _unpack_listed(file: BinaryIO, copy: Path) -> None:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Returns the files of an archive by name. Raises _Refused for what no export is packed as."""
+    """The files of an archive by name. Raises _Refused for what no export is packed as."""
     members = {member.filename: member for member in archive.infolist() if not member.is_dir()}
     if len(members) > _MOST_FILES:
         raise _Refused(f"it has {len(members):,} files, more than an export has")

@@ -125,7 +125,7 @@ class RunTable:
         return self._file.suffix == ".gz"
 
     def _source(self) -> Source:
-        """Returns the file, unpacked where it is compressed. Raises MRNLabError."""
+        """The file, unpacked where it is compressed. Raises MRNLabError."""
         if not self._is_compressed:
             return self._file
         with gzip.GzipFile(fileobj=io.BytesIO(read_bytes(self._file))) as packed:
@@ -159,7 +159,7 @@ class RunTable:
             raise MRNLabError(f"{self.path} cannot be written: {error.strerror}.") from error
 
     def _rows(self) -> dict[tuple[str, str], dict[str, str]]:
-        """Returns the rows by configuration and seed, each with the description of its configuration."""
+        """The rows by configuration and seed, each with the description of its configuration."""
         lines = read_lines(self._source()) if self._exists() else [",".join(COLUMNS)]
         reader, rows = csv.reader(lines, strict=True), {}
         described: dict[str, str] = {}
@@ -213,7 +213,7 @@ def _row_of(store: Store, run_id: int) -> dict[str, str]:
 
 
 def _record_of(row: dict[str, str]) -> RunRecord:
-    """Returns the record of a row. Raises one of INVALID where the row describes no finished run."""
+    """The record of a row. Raises one of INVALID where the row describes no finished run."""
     rows = [each | {"report": json.dumps(each["report"])} for each in json.loads(row["scores"])]
     scores = scores_of(checked(SCORES, table_of(SCORES, rows)))
     values = json.loads(row["run"])
@@ -246,7 +246,7 @@ _LABEL_FIGURES = ("f1", "support")
 
 
 def _plain(score: StoredScore) -> dict[str, Any]:
-    """Returns the columns of a score, with the report by label only of the test sentences."""
+    """The columns of a score, with the report by label only of the test sentences."""
     report = {
         label: {name: round(figures[name], _DIGITS) for name in _LABEL_FIGURES}
         for label, figures in score.report.items()

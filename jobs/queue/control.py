@@ -230,7 +230,7 @@ def _removed(paths: Iterable[Path]) -> list[str]:
 
 
 def _checkpoints(run_id: int) -> list[Path]:
-    """Returns the folders of a run's checkpoint and training states.
+    """The folders of a run's checkpoint and training states.
 
     They follow from the run's number, never from a path in the store, so that no other folder is deleted.
     """

@@ -121,13 +121,13 @@ def examine(url: str | None = None) -> Iterator[Examination]:
 
 
 def store_findings(store: Store) -> list[Finding]:
-    """Returns the findings about a store and its queue."""
+    """The findings about a store and its queue."""
     checks = (check_store, check_workers, check_progress_files, check_checkpoints, check_queue)
     return [finding for check in checks for finding in _checked(partial(check, store))]
 
 
 def _checked(check: Callable[[], Iterator[Finding] | None]) -> list[Finding]:
-    """Returns the findings of a check; an error of the check is a finding too."""
+    """The findings of a check; an error of the check is a finding too."""
     try:
         return list(check() or ())
     except MRNLabError as error:
@@ -212,7 +212,7 @@ def is_local(address: str | None) -> bool:
 
 
 def exposure_warning(address: str | None) -> str:
-    """Returns the warning of a dashboard without login that listens on this address."""
+    """The warning of a dashboard without login that listens on this address."""
     return (
         "ANYBODY WHO CAN REACH THIS MACHINE CAN USE THIS LABORATORY: it listens on "
         f"{address or 'all addresses'} and asks for no login. They can read its data, start and delete runs, "
@@ -222,7 +222,7 @@ def exposure_warning(address: str | None) -> str:
 
 
 def reachable_dashboards() -> dict[int, list[str]]:
-    """Returns the addresses at which other machines reach dashboards of this user, by process number."""
+    """The addresses at which other machines reach dashboards of this user, by process number."""
     dashboards = {}
     for process in psutil.process_iter():
         try:
@@ -289,7 +289,7 @@ def check_progress_files(store: Store) -> Iterator[Finding]:
     """Finds progress files of workers that died together with their supervisors. Raises StoreError."""
 
     def left(*, recorded: bool) -> list[Path]:
-        """Returns the files of ended workers; with `recorded` only where the store has their runs' end."""
+        """The files of ended workers; with `recorded` only where the store has their runs' end."""
         owners = {run.owner for run in trained_runs(store) if run.owner is not None}
         workers = {owner for owner in owners if recorded or is_alive(owner)}
         return progress_files_left(store.url, workers.union(taken_slots(store.url).values()))

@@ -95,25 +95,25 @@ _Kind = tuple[object, ...]
 
 
 def _model(config: RunConfig) -> _Kind:
-    """Returns the fields that decide how many weights a run trains."""
+    """The fields that decide how many weights a run trains."""
     sizes = config.bilstm_hidden, config.lstm_layer_count, config.shared_dense, config.task_dense
     inputs = config.context_encoder, config.characters, config.window, config.task_embedding
     return config.encoder, config.encoder_training, *inputs, *sizes
 
 
 def _features(config: RunConfig) -> _Kind:
-    """Returns the fields of runs that share the features of their data."""
+    """The fields of runs that share the features of their data."""
     return *_model(config), config.corpus, config.columns, config.tasks
 
 
 def _kind(config: RunConfig) -> _Kind:
-    """Returns the fields that decide how long a run takes for a pass over its data."""
+    """The fields that decide how long a run takes for a pass over its data."""
     training = config.paradigm, config.head, config.draw_tasks, config.affinity_every, config.balancing
     return *_features(config), config.batch_size, config.batch_tokens, *training
 
 
 def cost(store: Store, configs: Sequence[RunConfig], *, warm: int = 0) -> Cost:
-    """Returns the cost of these runs on this machine, one after another in each of its slots.
+    """The cost of these runs on this machine, one after another in each of its slots.
 
     `warm` workers train already, and have their first start behind them.
     """
@@ -121,7 +121,7 @@ def cost(store: Store, configs: Sequence[RunConfig], *, warm: int = 0) -> Cost:
 
 
 def costs(store: Store, lots: Sequence[Sequence[RunConfig]], *, warm: int = 0) -> list[Cost]:
-    """Returns the cost of several lots of runs, from one query of the runs that have ended or train."""
+    """The cost of several lots of runs, from one query of the runs that have ended or train."""
     sharing = Sharing.of(store, [config for configs in lots for config in configs])
     ended = _timed_runs(store, RunState.SUCCEEDED)
     training = _timed_runs(store, RunState.RUNNING)
@@ -161,7 +161,7 @@ def _run_seconds(
     at_once: int,
     warm: int,
 ) -> tuple[float | None, ...]:
-    """Returns the seconds of each run, None for a kind without times.
+    """The seconds of each run, None for a kind without times.
 
     Where only the starts of first runs are known, those of each kind are spread over its runs.
     """
@@ -182,14 +182,14 @@ def _run_seconds(
 
 
 def _evidence(past: Mapping[_Kind, Sequence[Run]], kinds: Collection[_Kind]) -> int:
-    """Returns the number of runs behind the estimates of these kinds: ended ones, else those that train."""
+    """The number of runs behind the estimates of these kinds: ended ones, else those that train."""
     groups = [past[kind] for kind in kinds if kind in past]
     ended = [[run for run in runs if run.state is RunState.SUCCEEDED] for runs in groups]
     return sum(len((of_kind or runs)[:_ENOUGH]) for of_kind, runs in zip(ended, groups, strict=True))
 
 
 def _by_kind(runs: Sequence[Run]) -> dict[_Kind, list[Run]]:
-    """Returns the runs of each kind, in their order."""
+    """The runs of each kind, in their order."""
     kinds: dict[_Kind, list[Run]] = {}
     for run in runs:
         kinds.setdefault(_kind(run.config), []).append(run)
@@ -197,7 +197,7 @@ def _by_kind(runs: Sequence[Run]) -> dict[_Kind, list[Run]]:
 
 
 def _timed_runs(store: Store, state: RunState) -> list[Run]:
-    """Returns the newest runs in this state that trained on this machine at their first attempt."""
+    """The newest runs in this state that trained on this machine at their first attempt."""
     host = socket.gethostname()
     return [
         run
@@ -213,7 +213,7 @@ def _timed_runs(store: Store, state: RunState) -> list[Run]:
 
 
 def _first_runs(ended: Sequence[Run], training: Sequence[Run]) -> set[int]:
-    """Returns the ids of the runs that began before any run of their worker, or on their data, had ended."""
+    """The ids of the runs that began before any run of their worker, or on their data, had ended."""
     first_end: dict[object, datetime] = {}
     for run in ended:
         for shared in (run.owner, _features(run.config)):
@@ -241,7 +241,7 @@ class _Times(NamedTuple):
 def _times(
     store: Store, runs: Mapping[tuple[_Kind, int | None], Sequence[Run]], first: Collection[int]
 ) -> dict[tuple[_Kind, int | None], _Times]:
-    """Returns the times of each kind, as medians over its runs."""
+    """The times of each kind, as medians over its runs."""
     trained = store.last_points({run.id for group in runs.values() for run in group}, LOSS.key())
     timed = {key: [run for run in group if run.id in trained] for key, group in runs.items()}
     starts = {run.id: _start(run, trained[run.id][1]) for group in timed.values() for run in group}
@@ -269,7 +269,7 @@ def _times(
 
 
 def _start(run: Run, trained_seconds: float) -> float:
-    """Returns the seconds of a run outside its training."""
+    """The seconds of a run outside its training."""
     return max(0.0, (run.seconds or 0.0) - trained_seconds)
 
 
@@ -281,7 +281,7 @@ def _seconds_per_pass(run: Run, trained_step: int, trained_seconds: float) -> fl
 
 
 def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
-    """Returns the seconds until each of these runs ends at its pace so far, where that is known.
+    """The seconds until each of these runs ends at its pace so far, where that is known.
 
     The pace is that of training alone, without the start of the run (corpus, encoder, features).
     """
@@ -295,7 +295,7 @@ def eta(store: Store, runs: Sequence[Run]) -> dict[int, float]:
 
 
 def queue_left(store: Store, ids: Collection[int] | None = None) -> float | None:
-    """Returns the seconds until all queued and running runs have ended, or these; None where that is unknown.
+    """The seconds until all queued and running runs have ended, or these; None where that is unknown.
 
     As many workers are assumed as train now, and at least one for each slot of this machine. A queued run of
     a kind without an estimate takes the mean of the other runs of its model here.
@@ -332,7 +332,7 @@ def queue_left(store: Store, ids: Collection[int] | None = None) -> float | None
 
 
 def disk(store: Store, configs: Sequence[RunConfig]) -> Disk:
-    """Returns the disk that these runs need: each as much as the newest run of its model, else 0."""
+    """The disk that these runs need: each as much as the newest run of its model, else 0."""
     wanted, left = set(map(_model, configs)), dict[_Kind, float]()
     for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None):
         if run.checkpoint and (model := _model(run.config)) in wanted - left.keys():

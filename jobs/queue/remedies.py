@@ -37,7 +37,7 @@ class Advice:
 
 
 def advice(run: RunWithFacts, history: Sequence[RunEvent] = ()) -> Advice | None:
-    """Returns advice on the next steps for this run; None where it goes on or has succeeded.
+    """Advice on the next steps for this run; None where it goes on or has succeeded.
 
     `history` are its events: a warning about its last attempt is part of `happened`.
     """
@@ -101,19 +101,19 @@ def _cause(run: RunWithFacts) -> _Cause:
 
 
 def _error_data(run: RunWithFacts) -> Mapping[str, Any]:
-    """Returns the stored fields of the error; empty where there are none."""
+    """The stored fields of the error; empty where there are none."""
     return run.facts.error if run.facts else {}
 
 
 def _batch(run: Run) -> tuple[str, int]:
-    """Returns the field that bounds a batch, and its value."""
+    """The field that bounds a batch, and its value."""
     if run.config.batch_tokens is not None:
         return "batch_tokens", run.config.batch_tokens
     return "batch_size", run.config.batch_size
 
 
 def _smaller_batch(run: RunWithFacts) -> tuple[Sequence[str], Mapping[str, str]]:
-    """Returns the steps and fields of a clone with the largest batch known to fit, else half the batch."""
+    """The steps and fields of a clone with the largest batch known to fit, else half the batch."""
     config = run.config
     name, now = _batch(run)
     size = int(_error_data(run).get("fits", max(1, now // 2)))

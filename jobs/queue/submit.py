@@ -182,7 +182,7 @@ def _is_local(engine: Engine | None) -> bool:
 
 
 def _checked(store: Store, runs: Sequence[RunConfig], engine: Engine | None) -> tuple[str, ...]:
-    """Returns the notes of `check`, and why fewer of these runs train at once than could."""
+    """The notes of `check`, and why fewer of these runs train at once than could."""
     notes = check([resolve_base_run(store, run) for run in runs])
     if not _is_local(engine):
         return notes
@@ -221,7 +221,7 @@ def _share(config: RunConfig) -> _Share:
 
 
 def _selection(share: _Share, group: Sequence[RunConfig]) -> RunConfig:
-    """Returns one config with every task of the runs on this share, and the first run's seed."""
+    """One config with every task of the runs on this share, and the first run's seed."""
     tasks = tuple(dict.fromkeys(task for config in group for task in config.tasks))
     return RunConfig.build(
         **dict(zip(_SHARE_FIELDS, share, strict=True)),
@@ -234,7 +234,7 @@ def _selection(share: _Share, group: Sequence[RunConfig]) -> RunConfig:
 # A form is checked after each edit, and a sweep may have hundreds of corpora.
 @lru_cache(maxsize=1024)
 def _prepared(selection: RunConfig, files: Files) -> Corpus:
-    """Returns the corpus of a run without its sentences; `files` are part of the cache key."""
+    """The corpus of a run without its sentences; `files` are part of the cache key."""
     return replace(prepare(selection), train=(), dev=(), test=(), planted=None)
 
 
@@ -246,7 +246,7 @@ _NEWEST = 400  # the newest runs, in which the precision chosen for `auto` is lo
 
 
 def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, Run]:
-    """Returns the runs of the store with exactly these descriptions that succeeded, train or wait.
+    """The runs of the store with exactly these descriptions that succeeded, train or wait.
 
     They have the same text and the same meaning of `auto` as now (`up_to_date`). Of several runs of one
     description a finished one is taken before one in training, and that before a queued one; of equals the
@@ -270,7 +270,7 @@ def same_runs(store: Store, configs: Collection[RunConfig]) -> dict[RunConfig, R
 def up_to_date(
     store: Store, runs: Sequence[Run], *, any_precision: bool = False, may_read: bool = True
 ) -> list[Run]:
-    """Returns the runs that would be trained in the same way now, with `any_precision` in any precision.
+    """The runs that would be trained in the same way now, with `any_precision` in any precision.
 
     Left out are runs whose text is known to differ from the corpus now, runs in another precision than `auto`
     chose in the store's newest run with the same device, and runs whose alignment `auto` would choose
@@ -297,7 +297,7 @@ def up_to_date(
 
 
 def _text_now(corpus: str, columns: tuple[str, ...] | None, *, may_read: bool) -> str | None:
-    """Returns the hash of a corpus's text; None where it is not known.
+    """The hash of a corpus's text; None where it is not known.
 
     That is where it cannot be read here, or may not be read and its files have changed since the last time.
     """
@@ -307,14 +307,14 @@ def _text_now(corpus: str, columns: tuple[str, ...] | None, *, may_read: bool) -
 
 
 def _alignment_now(corpus: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...]) -> str | None:
-    """Returns the alignment that `auto` chooses; None where the corpus cannot be read here."""
+    """The alignment that `auto` chooses; None where the corpus cannot be read here."""
     with contextlib.suppress(CorpusError):
         return choose(corpus_overlaps(corpus, columns, tasks))[0]
     return None
 
 
 def _precisions_now(store: Store) -> dict[str, str]:
-    """Returns the precision that `auto` chose in the newest run on each device, as descriptions name it.
+    """The precision that `auto` chose in the newest run on each device, as descriptions name it.
 
     Workers choose it: they import torch and may be on other machines.
     """

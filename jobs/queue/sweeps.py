@@ -60,7 +60,7 @@ class Sweep:
 
     @classmethod
     def of(cls, configs: Sequence[RunConfig]) -> Sweep:
-        """Returns the sweep with the corpora, tasks and values of these runs, of which there is at least one.
+        """The sweep with the corpora, tasks and values of these runs, of which there is at least one.
 
         It makes exactly these runs where some text of task groups does. A conditional field that all runs
         have at its default is left out.
@@ -89,7 +89,7 @@ class Sweep:
             return False
 
     def runs(self, preset: Mapping[str, Any] = MappingProxyType({})) -> list[RunConfig]:
-        """Returns the runs of `core.config.sweep.expand` on every corpus and every group of its tasks.
+        """The runs of `core.config.sweep.expand` on every corpus and every group of its tasks.
 
         Of several corpora each takes the named tasks that it has. The first corpus's runs come first. STL
         leaves out tasks that have no scores. The values of `preset` are defaults for fields that a run has.
@@ -129,7 +129,7 @@ class Sweep:
         return list(runs)
 
     def query(self) -> dict[str, str]:
-        """Returns the sweep as parameters of a link to the form, without empty ones."""
+        """The sweep as parameters of a link to the form, without empty ones."""
         given: dict[str, str | Sequence[Any]] = {"corpus": self.corpus, "tasks": self.tasks or ()}
         given |= {"columns": self.columns or ""}
         given |= {TASK_GROUPS: "" if self.task_groups == "all" else self.task_groups, **self.lists}
@@ -140,7 +140,7 @@ class Sweep:
         return {name: text for name, text in texts.items() if text}
 
     def options(self) -> list[tuple[str, str]]:
-        """Returns the options of `mrnlab launch` that make the same runs, with values. Raises ConfigError."""
+        """The options of `mrnlab launch` that make the same runs, with values. Raises ConfigError."""
         fields: dict[str, Sequence[Any]] = {"corpus": [self.corpus], "tasks": self.tasks or ()}
         fields[TASK_GROUPS] = [] if self.task_groups == "all" else [self.task_groups]
         fields["columns"] = self.columns or ()
@@ -158,14 +158,14 @@ class Sweep:
 
 
 def given_values(name: str, given: str | Sequence[Any]) -> list[Any]:
-    """Returns picked values or typed text as values of that field. Raises ConfigError."""
+    """Picked values or typed text as values of that field. Raises ConfigError."""
     if not isinstance(given, str):
         return list(given)
     return comma_list(given) if name in WHOLE else values_of(name, given)
 
 
 def launch_command(config: RunConfig, tasks: Sequence[str], seeds: Sequence[int]) -> str:
-    """Returns the command that launches this configuration on these tasks, or reuses its runs."""
+    """The command that launches this configuration on these tasks, or reuses its runs."""
     context = {name: config.value(name) for name in (*CONTEXT_FIELDS, "alignment")}
     lists: dict[str, Sequence[Any]] = {"paradigm": [config.paradigm], "seed": seeds}
     lists |= {name: [value] for name, value in context.items() if value and name != "paradigm"}
@@ -178,7 +178,7 @@ def launch_command(config: RunConfig, tasks: Sequence[str], seeds: Sequence[int]
 
 
 def corpora_of(text: str) -> list[str]:
-    """Returns the corpora that a text with lists in braces names: `simulated:demo?alpha={0.2|0.9}` is two.
+    """The corpora that a text with lists in braces names: `simulated:demo?alpha={0.2|0.9}` is two.
 
     A folder with exactly that name is one corpus. Raises ConfigError.
     """
@@ -188,7 +188,7 @@ def corpora_of(text: str) -> list[str]:
 
 
 def _corpora_text(names: Sequence[str]) -> str:
-    """Returns the text that names these corpora, with the options that differ in braces."""
+    """The text that names these corpora, with the options that differ in braces."""
     heads = {name.partition("?")[0] for name in names}
     options = [[pair.partition("=")[::2] for pair in name.partition("?")[2].split("&")] for name in names]
     keys = {tuple(key for key, _ in pairs) for pairs in options}
@@ -202,7 +202,7 @@ def _corpora_text(names: Sequence[str]) -> str:
 
 
 def _explicit(configs: Iterable[RunConfig], name: str) -> tuple[Any, ...]:
-    """Returns the values of a field that a sweep must name; none where all its runs have the default."""
+    """The values of a field that a sweep must name; none where all its runs have the default."""
     values = {
         config: value
         for config in configs
@@ -215,7 +215,7 @@ def _explicit(configs: Iterable[RunConfig], name: str) -> tuple[Any, ...]:
 
 
 def _named_value(config: RunConfig, name: str) -> Any:
-    """Returns the value by which a sweep makes this run, which may have the field unset for that value."""
+    """The value by which a sweep makes this run, which may have the field unset for that value."""
     return config.lstm_layer_count if name == "lstm_layers" else config.value(name)
 
 
@@ -230,5 +230,5 @@ def _has_default(config: RunConfig, name: str) -> bool:
 
 
 def distinct(values: Iterable[_T]) -> tuple[_T, ...]:
-    """Returns the values in their order, each once."""
+    """The values in their order, each once."""
     return tuple(dict.fromkeys(values))

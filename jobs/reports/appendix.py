@@ -39,7 +39,7 @@ _NAMED = ("corpus", "columns", "tasks", "seed")
 
 
 def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
-    """Returns the appendix on the successful runs among these. Raises MRNLabError where none is."""
+    """The appendix on the successful runs among these. Raises MRNLabError where none is."""
     if not any(run.state is RunState.SUCCEEDED for run in store.runs(run_ids)):
         raise MRNLabError("None of these runs has finished; the appendix reports finished runs.")
     results = stored_results(store, run_ids, with_facts=True)
@@ -191,7 +191,7 @@ def _hardware(run: Run) -> str:
 
 
 def _tried(store: Store, row: ResultRow) -> dict[str, dict[str, float]]:
-    """Returns by field the values among which this one was chosen, with their mean dev scores.
+    """By field the values among which this one was chosen, with their mean dev scores.
 
     They are the values of finished runs on the same text that differ from this configuration only in that
     field and the seed; the means are over common tasks and seeds (`dev_means`), NaN where there is none.
@@ -233,12 +233,12 @@ def _tried(store: Store, row: ResultRow) -> dict[str, dict[str, float]]:
 
 
 def _resolved_alike(a: Conditions, b: Conditions) -> bool:
-    """Returns whether `auto` chose the same in both, where it is known."""
+    """Whether `auto` chose the same in both, where it is known."""
     return all(len({of(a), of(b)} - {None}) < 2 for of in RESOLVED.values())
 
 
 def _fields(row: ResultRow, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
-    """Returns a table of the fields with their values, the choice of `auto`, and how each was chosen."""
+    """A table of the fields with their values, the choice of `auto`, and how each was chosen."""
     config, values = row.config, row.config.values()
     lines = []
     for field in FIELD_HELP:
@@ -263,7 +263,7 @@ def _fields(row: ResultRow, tried: Mapping[str, Mapping[str, float]]) -> Sheet:
 
 
 def _command(row: ResultRow, by_id: Mapping[int, Run]) -> str:
-    """Returns the command that trains the runs of a row again."""
+    """The command that trains the runs of a row again."""
     runs = [by_id[run_id] for run_id in row.run_ids]
     tasks = list(dict.fromkeys(task for run in runs for task in run.config.tasks))
     return launch_command(runs[0].config, tasks, sorted({run.config.seed for run in runs}))

@@ -148,7 +148,7 @@ class Sheet:
         return cls(tuple(head), (Block("", named),), caption, writes_verdicts=writes_verdicts)
 
     def captioned(self, mark: str = "Bold") -> str:
-        """Returns the caption, where a cell is bold with the meaning of `mark`, and the signature."""
+        """The caption, where a cell is bold with the meaning of `mark`, and the signature."""
         entries = [entry for block in self.blocks for _, row in block.rows for entry in row]
         marked = self.bold and any(entry is not None and entry.bold for entry in entries)
         texts = (self.caption, f"{mark}: {self.bold}" if marked else "", self.signature)
@@ -190,19 +190,19 @@ Part = str | Heading | Items | Sheet | Code
 def mean_entry(
     values: MeanSD, digits: int = 2, scale: float = 1.0, *, bold: bool = False, unit: str = ""
 ) -> Entry:
-    """Returns an entry of mean ± standard deviation over seeds, and their number."""
+    """An entry of mean ± standard deviation over seeds, and their number."""
     return Entry(
         scale * values.mean, spread_of(values.sd, scale), values.n, unit, form=f"z.{digits}f", bold=bold
     )
 
 
 def spread_of(sd: float | None, scale: float = 1.0) -> tuple[float, ...]:
-    """Returns the spread of an Entry with this standard deviation; empty for None or NaN."""
+    """The spread of an Entry with this standard deviation; empty for None or NaN."""
     return () if sd is None or math.isnan(sd) else (scale * sd,)
 
 
 def score_entry(scores: MeanSD | None, *score_names: str, bold: bool = False) -> Entry | None:
-    """Returns an entry of a score times 100, or of a mean over scores by these names."""
+    """An entry of a score times 100, or of a mean over scores by these names."""
     sign = percent_sign(score_names)
     return None if scores is None else mean_entry(scores, scale=100, bold=bold, unit=sign)
 
@@ -210,7 +210,7 @@ def score_entry(scores: MeanSD | None, *score_names: str, bold: bool = False) ->
 def difference_entry(
     difference: Comparison | None, *, bold: bool = False, verdict: bool = False, seeds: bool = False
 ) -> Entry | None:
-    """Returns an entry of a difference in points, with its interval.
+    """An entry of a difference in points, with its interval.
 
     With `bold` it is bold where the verdict is higher; with `verdict` it has the verdict, with `seeds` the
     number of seeds.
@@ -229,7 +229,7 @@ def difference_entry(
 
 
 def p_entry(p: float | None) -> Entry | None:
-    """Returns an entry of a p-value; None for None."""
+    """An entry of a p-value; None for None."""
     return None if p is None else Entry(p, form=p_text)
 
 
@@ -238,7 +238,7 @@ COST_HEAD = ("parameters", "trained", "peak memory", "time per seed")
 
 
 def cost_entries(cost: Cost | None) -> tuple[Entry, Entry, Entry, Entry]:
-    """Returns entries of parameters, trained parameters, peak memory and time; undefined where unknown."""
+    """Entries of parameters, trained parameters, peak memory and time; undefined where unknown."""
     unknown = Entry(math.nan)
     if cost is None:
         return (unknown,) * 4
@@ -257,7 +257,7 @@ def _parameters(count: float) -> str:
 
 
 def published_entry(figure: Published | None, verdict: str = "") -> Entry | None:
-    """Returns an entry of a published figure with its spread and the verdict on ours."""
+    """An entry of a published figure with its spread and the verdict on ours."""
     if figure is None:
         return None
     return Entry(figure.mean, (figure.sd,), verdict=verdict, is_quoted=True)

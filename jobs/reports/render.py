@@ -47,7 +47,7 @@ BEST = "higher than each other row: p over the seeds that both have, corrected f
 
 
 def best(table: ResultTable) -> str:
-    """Returns the meaning of a bold score."""
+    """The meaning of a bold score."""
     if table.baseline is None:
         return BEST
     base = table.row(table.baseline).name
@@ -55,13 +55,13 @@ def best(table: ResultTable) -> str:
 
 
 def row_label(row: ResultRow, *, whole: bool = False) -> str:
-    """Returns the row's label (or name) with how it was chosen: `MRN (best of 5 on dev: MRN 0.3)`."""
+    """The row's label (or name) with how it was chosen: `MRN (best of 5 on dev: MRN 0.3)`."""
     name = row.name if whole else row.label
     return f"{name} ({row.choice}: {row.chosen})" if row.choice else name
 
 
 def score_sheet(table: ResultTable, setting: str, *, cost: bool = False) -> Sheet:
-    """Returns a table of configurations × tasks, with `cost` also the cost of each configuration.
+    """A table of configurations × tasks, with `cost` also the cost of each configuration.
 
     The number of seeds is in the caption where it is the same everywhere.
     """
@@ -102,7 +102,7 @@ def difference_sheet(
     *,
     on_page: bool = False,
 ) -> Sheet:
-    """Returns a line per row and task; on a page with remarks on verdicts and short names of tasks.
+    """A line per row and task; on a page with remarks on verdicts and short names of tasks.
 
     What would decide a difference has a column but on the page, which says it beside the button.
     """
@@ -163,7 +163,7 @@ NOT_ANNOTATED = " Dashes: not annotated, so undefined, and in no average."
 
 
 def report_sheet(run: RunWithFacts, score: StoredScore) -> Sheet:
-    """Returns the scores of one task of one run by label, with averages, in percent."""
+    """The scores of one task of one run by label, with averages, in percent."""
     kind = kind_of(run.task_facts, score.task, score.score_name)
     unit = "span type, as conlleval counts spans" if kind.has_spans else "label"
     return Sheet(
@@ -192,7 +192,7 @@ REPORT_COLUMNS = ("run", "task", "split", "row", "label", *REPORT_NUMBERS)
 
 
 def report_records(run: RunWithFacts, score: StoredScore) -> list[dict[str, object]]:
-    """Returns a record of REPORT_COLUMNS per label and average, scores in [0, 1], None where undefined.
+    """A record of REPORT_COLUMNS per label and average, scores in [0, 1], None where undefined.
 
     `row` is label, type or average.
     """
@@ -223,7 +223,7 @@ _SPREADS = {1: (" ±",), 2: (" low", " high")}
 
 
 def sheet_csv(sheet: Sheet) -> str:
-    """Returns a table as CSV for programs, with units in the head and empty cells for missing values.
+    """A table as CSV for programs, with units in the head and empty cells for missing values.
 
     Spreads, bounds of intervals, numbers of seeds and verdicts have their own columns.
     """
@@ -303,7 +303,7 @@ def _cell_text(sheet: Sheet, entry: Entry | None, markup: Markup) -> str:
 
 
 def right_aligned(sheet: Sheet) -> list[bool]:
-    """Returns for each column after the first whether at least half of its defined cells are numbers."""
+    """For each column after the first whether at least half of its defined cells are numbers."""
     rows = [entries for block in sheet.blocks for _, entries in block.rows]
     right = []
     for column in zip(*rows, strict=True):
@@ -317,7 +317,7 @@ _PLAIN = Markup(str, "{}*", "–", _EMPHASIS)
 
 
 def aligned(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Returns columns aligned by spaces, numbers to the right, text to the left, escaped for a terminal."""
+    """Columns aligned by spaces, numbers to the right, text to the left, escaped for a terminal."""
     first, *cells = [
         ["" if cell is None else terminal_text(str(cell)).replace("\n", " ") for cell in row]
         for row in (head, *rows)
@@ -344,7 +344,7 @@ def _is_number(text: str) -> bool:
 
 
 def plain(sheet: Sheet) -> str:
-    """Returns a table for a terminal, without its caption."""
+    """A table for a terminal, without its caption."""
     rows = [
         [f"{name} · {block.title}" if block.title else name, *cells]
         for block in sheet.blocks
@@ -355,7 +355,7 @@ def plain(sheet: Sheet) -> str:
 
 
 def markdown(part: Part) -> str:
-    """Returns a part of a report as Markdown, the caption of a table below it."""
+    """A part of a report as Markdown, the caption of a table below it."""
     if isinstance(part, Code):
         code = terminal_text("\n".join(part.lines))
         # Longer than any fence in the code, which therefore cannot end the block.
@@ -395,7 +395,7 @@ def _block(text: str) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """Returns the text without line ends, and with control characters escaped: LaTeX refuses them."""
+    """The text without line ends, and with control characters escaped: LaTeX refuses them."""
     return terminal_text(" ".join(text.split()))
 
 
@@ -413,7 +413,7 @@ _LATEX = str.maketrans(
 
 
 def tex(text: str) -> str:
-    """Returns plain text as LaTeX on one line."""
+    """Plain text as LaTeX on one line."""
     return on_one_line(text).translate(_LATEX)
 
 
@@ -423,14 +423,14 @@ _LATEX_CODE = _LATEX | str.maketrans({"'": r"\textquotesingle{}", "`": r"\textas
 
 
 def _tex_code(text: str) -> str:
-    """Returns code as LaTeX in typewriter letters; not verbatim, which the code could end."""
+    """Code as LaTeX in typewriter letters; not verbatim, which the code could end."""
     code = terminal_text(text).expandtabs().translate(_LATEX_CODE)
     code = re.sub(r"([-,])(?=\1)", r"\1{}", code)  # some fonts make one mark of two
     return re.sub(r"(?<=[ \n]) ", r"\\ ", code).replace("\n", "\\\\{}\n")
 
 
 def latex(part: Part) -> str:
-    r"""Returns a part of a report as LaTeX; tables need \usepackage{booktabs}."""
+    r"""A part of a report as LaTeX; tables need \usepackage{booktabs}."""
     if isinstance(part, Code):
         return "\n".join(
             [r"\begin{flushleft}\ttfamily", _tex_code("\n".join(part.lines)), r"\end{flushleft}"]

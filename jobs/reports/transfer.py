@@ -34,7 +34,7 @@ class PairGroup:
     runs: Mapping[frozenset[str], Runs]
 
     def of(self, *tasks: str) -> Runs:
-        """Returns the STL runs of this task, or the MTL runs of these tasks."""
+        """The STL runs of this task, or the MTL runs of these tasks."""
         return self.runs.get(frozenset(tasks), {})
 
     @property
@@ -54,7 +54,7 @@ class PairGroup:
 
 
 def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
-    """Returns the groups with at least one gain, the group with most pairs first.
+    """The groups with at least one gain, the group with most pairs first.
 
     Runs on text that has changed since do not count; of a seed the newest successful run does.
     """
@@ -89,7 +89,7 @@ def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
 
 
 def run_gradients(store: Store, run: Run) -> NDArray[np.float64]:
-    """Returns the cosines (T, T) of the gradients of a run's tasks, in the mean over its measurements."""
+    """The cosines (T, T) of the gradients of a run's tasks, in the mean over its measurements."""
     curves = store.metrics_since({(run.id, key): -1 for key in _keys(gradient_curve, run.config.tasks)})
     means = {
         (curve.key.task, curve.key.name): float(known.mean())
@@ -100,7 +100,7 @@ def run_gradients(store: Store, run: Run) -> NDArray[np.float64]:
 
 
 def run_embeddings(store: Store, run: RunWithFacts) -> dict[SnapshotKey, NDArray[np.float64]]:
-    """Returns the cosines (T, T) of a run's task embeddings by step, in the order of its facts.
+    """The cosines (T, T) of a run's task embeddings by step, in the order of its facts.
 
     Empty for a run without task embeddings, and for one that has not begun.
     """

@@ -108,7 +108,7 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
 
 
 def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, Features], float, float]:
-    """Returns the features of the tasks trained alone, in the mean over seeds, and two times in seconds.
+    """The features of the tasks trained alone, in the mean over seeds, and two times in seconds.
 
     The times are those of computing the features of the data, and of training for the features of the curves,
     for all tasks and one seed.
@@ -139,12 +139,12 @@ def _task_features(store: Store, group: PairGroup) -> tuple[dict[str, Features],
 
 @lru_cache(maxsize=1)
 def _words_of(vectors: str) -> Mapping[str, int]:
-    """Returns the words that have a vector, which takes seconds to read."""
+    """The words that have a vector, which takes seconds to read."""
     return dict.fromkeys(read_vectors(vectors, lambda word: True).words, 0)
 
 
 def _label_amis(group: PairGroup) -> Numbers:
-    """Returns the AMI of each pair of tasks on the words that both label."""
+    """The AMI of each pair of tasks on the words that both label."""
     began = time.perf_counter()
     try:
         corpus = read(group.config.corpus, group.config.columns)
@@ -160,7 +160,7 @@ def _label_amis(group: PairGroup) -> Numbers:
 
 
 def _planted(store: Store, group: PairGroup) -> Numbers:
-    """Returns the AMI of simulated tasks from the facts of their runs; empty for other corpora."""
+    """The AMI of simulated tasks from the facts of their runs; empty for other corpora."""
     ami: dict[Pair, float] = {}
     for run in store.runs_with_facts([next(iter(runs.values())) for runs in group.beside]):
         if run.facts and (planted := run.facts.planted):
@@ -170,7 +170,7 @@ def _planted(store: Store, group: PairGroup) -> Numbers:
 
 
 def _mrn_runs(store: Store, group: PairGroup) -> list[Run]:
-    """Returns the MRN runs that learned relations of all the group's tasks on the same corpus."""
+    """The MRN runs that learned relations of all the group's tasks on the same corpus."""
     return [
         run
         for run in store.runs(states={RunState.SUCCEEDED})
@@ -184,7 +184,7 @@ def _mrn_runs(store: Store, group: PairGroup) -> list[Run]:
 
 
 def _mean_of_runs(runs: Sequence[Run], matrix_of: Callable[[Run], NDArray[Any]]) -> dict[Pair, float]:
-    """Returns the mean over runs of a matrix of their tasks, by pair, where a run has a number."""
+    """The mean over runs of a matrix of their tasks, by pair, where a run has a number."""
     matrices = [pd.DataFrame(matrix_of(run), run.config.tasks, run.config.tasks) for run in runs]
     mean: dict[Any, Any] = pd.concat(matrices).groupby(level=0).mean().to_dict("index") if matrices else {}
     return {

@@ -29,7 +29,7 @@ def _card(store: Store, name: str) -> Path:
 
 
 def follower(store: Store, name: str) -> Owner | None:
-    """Returns the process that `start_follower` has started for what has this name, while it lives."""
+    """The process that `start_follower` has started for what has this name, while it lives."""
     try:
         owner = Owner(**json.loads(_card(store, name).read_text()))
     except (OSError, ValueError, TypeError):

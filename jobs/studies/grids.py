@@ -43,7 +43,7 @@ class GridRuns:
         self._scores = {(score.run_id, score.task): score.score for score in scores}
 
     def table(self) -> pd.DataFrame:
-        """Returns a row for each run of the grids, with the columns of `core.transfer.grid`."""
+        """A row for each run of the grids, with the columns of `core.transfer.grid`."""
         rows = {}
         for setting_runs in self._settings:
             if (point := point_of(setting_runs.setting)) is None:
@@ -65,7 +65,7 @@ class GridRuns:
         return pd.DataFrame(list(rows.values()), columns=list(COLUMNS))
 
     def planted(self) -> PlantedTasks | None:
-        """Returns the planted, measured and learned relations over the complete seeds; None without one."""
+        """The planted, measured and learned relations over the complete seeds; None without one."""
         for setting_runs in self._settings:
             if setting_runs.setting.part == PLANTED:
                 whole = [seed for seed in setting_runs.seeds if self._is_whole(setting_runs, seed)]
@@ -107,23 +107,23 @@ class GridRuns:
         return run.facts.planted
 
     def _ami(self, run: RunWithFacts) -> list[float]:
-        """Returns the AMI of the run's first task with each other task."""
+        """The AMI of the run's first task with each other task."""
         return list(self._planted_of(run).ami[0][1:])
 
 
 def table_csv(runs: GridRuns) -> str:
-    """Returns the table as CSV, a row for each run."""
+    """The table as CSV, a row for each run."""
     return str(runs.table().to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
 def figure_csv(runs: GridRuns) -> str:
-    """Returns the points of the paper's Figure 3 as CSV, F1 in percent."""
+    """The points of the paper's Figure 3 as CSV, F1 in percent."""
     points = figure_3(runs.table())
     return str(points.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
 
 
 def grid_document(runs: GridRuns) -> dict[str, Any]:
-    """Returns the contents of the report as one document, F1 in percent, gains in points."""
+    """The contents of the report as one document, F1 in percent, gains in points."""
     table, planted = runs.table(), runs.planted()
     document: dict[str, Any] = {"rows": table.astype(object).where(table.notna(), None).to_dict("records")}
     if planted is not None:
@@ -262,7 +262,7 @@ def _formulas(part: str, learned: Learned) -> Iterator[Part]:
 
 
 def architectures_sheet(table: pd.DataFrame) -> Sheet:
-    """Returns a table of F1 by dense layers and α."""
+    """A table of F1 by dense layers and α."""
     table = table.fillna({"alpha": 0})
     scores = {key: summary(f1) for key, f1 in table.groupby(["dense", "alpha"])["F1"]}
     alphas = sorted(table["alpha"].unique().tolist())
@@ -277,7 +277,7 @@ def architectures_sheet(table: pd.DataFrame) -> Sheet:
 
 
 def judged(table: pd.DataFrame, part: str) -> list[tuple[Published, float]]:
-    """Returns the published formulas for the factors of this part, with their mean squared errors.
+    """The published formulas for the factors of this part, with their mean squared errors.
 
     The errors are in percent², on the cells with artificial tasks; without such cells there are no formulas.
     """
@@ -288,7 +288,7 @@ def judged(table: pd.DataFrame, part: str) -> list[tuple[Published, float]]:
 
 
 def published_sheet(table: pd.DataFrame, part: str) -> Sheet | None:
-    """Returns a table of the formulas judged on this part, with printed errors and the errors here."""
+    """A table of the formulas judged on this part, with printed errors and the errors here."""
     if not (known := judged(table, part)):
         return None
     f1 = factors(table, part)[1]

@@ -49,7 +49,7 @@ _VERBS = {
 def pairs_of(
     store: Store, study: Study, settings: Sequence[SettingRuns]
 ) -> dict[str, tuple[PairGroup, Evidence]]:
-    """Returns by part of the study the store's runs of it, and the evidence on their gains.
+    """By part of the study the store's runs of it, and the evidence on their gains.
     Raises MRNLabError where no pair has finished.
     """
     by_key = {group.key: group for group in pair_groups(store, list(study.pairs))}
@@ -102,12 +102,12 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
 
 
 def headline(group: PairGroup, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
-    """Returns the answer of a group of runs, as plain text: that nothing can transfer, or `answer`."""
+    """The answer of a group of runs, as plain text: that nothing can transfer, or `answer`."""
     return _SHARES_NOTHING if shares_nothing(group.config) else answer(group.gains, names, relative=relative)
 
 
 def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
-    """Returns how many pairs have each verdict, with the largest decided gain and loss, as plain text.
+    """How many pairs have each verdict, with the largest decided gain and loss, as plain text.
 
     It speaks of all pairs: how many are decided over them all comes first, where fewer are.
     """
@@ -134,7 +134,7 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
 
 
 def seeds_text(gains: Gains) -> str:
-    """Returns the number of seeds behind the gains: `2 to 3 seeds`."""
+    """The number of seeds behind the gains: `2 to 3 seeds`."""
     fewest, *_, most = sorted([gain.seeds for gain in gains.pairs.values()] * 2)
     return plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
 
@@ -146,7 +146,7 @@ def amount_text(gain: Gain, *, relative: bool) -> str:
 
 
 def _largest(gains: Sequence[Gain], names: Mapping[str, str], relative: bool) -> str:
-    """Returns the largest of these gains or losses in brackets, with its pairs unless all are equal."""
+    """The largest of these gains or losses in brackets, with its pairs unless all are equal."""
     finite = [gain for gain in gains if math.isfinite(gain.amount(relative=relative))]
     if not finite:
         return ""
@@ -183,7 +183,7 @@ def _matrix(gains: Gains, names: Mapping[str, str]) -> Sheet:
 
 
 def predictors_sheet(judgements: Sequence[Judgement], *, with_published: bool) -> Sheet:
-    """Returns a table with a row per predictor, the schemes side by side, published figures below."""
+    """A table with a row per predictor, the schemes side by side, published figures below."""
     by_name: dict[str, list[Judgement]] = {}
     for judgement in judgements:
         by_name.setdefault(judgement.predictor, []).append(judgement)
@@ -207,7 +207,7 @@ def predictors_sheet(judgements: Sequence[Judgement], *, with_published: bool) -
 
 
 def _measure(measure: Measure) -> Entry | None:
-    """Returns an entry of a predictor's measure with its spread; None where it is not finite."""
+    """An entry of a predictor's measure with its spread; None where it is not finite."""
     if not math.isfinite(measure.value):
         return None
     return Entry(measure.value, spread_of(measure.sd), form="z.3f")
@@ -222,7 +222,7 @@ def _number(value: float) -> Entry | None:
 
 
 def coefficients_sheet(weights: Sequence[Coefficient]) -> Sheet:
-    """Returns a table of the largest weights of the regression on all features, and the published weights."""
+    """A table of the largest weights of the regression on all features, and the published weights."""
     rows = [
         (
             f"{FEATURES[feature]}, {role}",
@@ -236,7 +236,7 @@ def coefficients_sheet(weights: Sequence[Coefficient]) -> Sheet:
 
 
 def pairs_document(group: PairGroup, known: Evidence) -> dict[str, Any]:
-    """Returns the report as one document: gains in points, features of tasks and numbers of pairs."""
+    """The report as one document: gains in points, features of tasks and numbers of pairs."""
     return {
         "corpus": corpus_name(group.config),
         "tasks": list(group.gains.tasks),

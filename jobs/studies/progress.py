@@ -64,7 +64,7 @@ class RunsByState:
         return [planned_runs(setting_runs, self.dev, self.failed) for setting_runs in self.settings]
 
     def listed(self) -> list[tuple[StudyRun, Run | None]]:
-        """Returns every planned run with its run in the store; None where it is to come."""
+        """Every planned run with its run in the store; None where it is to come."""
         known = {**self.failed, **self.active, **self.succeeded}
         return [
             (plan, None if plan.open else known.get(plan.config))
@@ -124,12 +124,12 @@ class StudyOptions:
     seeds: int | None = None
 
     def definition(self) -> Study:
-        """Returns the whole study with these encoders and seeds. Raises ConfigError."""
+        """The whole study with these encoders and seeds. Raises ConfigError."""
         study = load_study(self.study, self.encoder, self.encoder_training)
         return study if self.seeds is None else study.with_seeds(self.seeds)
 
     def settings(self) -> list[SettingRuns]:
-        """Returns the chosen settings with their runs, in order. Raises ConfigError for an unknown name."""
+        """The chosen settings with their runs, in order. Raises ConfigError for an unknown name."""
         study = self.definition()
         parts = _names("part", self.part, study.parts())
         settings = {setting.name: setting for setting in study.settings if setting.part in parts}
@@ -138,14 +138,14 @@ class StudyOptions:
         )
 
     def arguments(self) -> list[str]:
-        """Returns the arguments of `mrnlab` that run the study with these options."""
+        """The arguments of `mrnlab` that run the study with these options."""
         options = {"--part": self.part, "--setting": self.setting, "--encoder": self.encoder}
         given = [word for option, value in options.items() if value for word in (option, value)]
         return ["study", self.study, *given, *["--frozen"] * (self.encoder_training == FROZEN)]
 
 
 def _names(option: str, text: str | None, known: Sequence[str]) -> Sequence[str]:
-    """Returns the names in a list, each once; all for None. Raises ConfigError for an unknown name."""
+    """The names in a list, each once; all for None. Raises ConfigError for an unknown name."""
     if text is None:
         return known
     names = list(dict.fromkeys(comma_list(text)))
@@ -156,7 +156,7 @@ def _names(option: str, text: str | None, known: Sequence[str]) -> Sequence[str]
 
 
 def settings_with_runs(study: Study, settings: Sequence[Setting]) -> list[SettingRuns]:
-    """Returns these settings with their runs, with absolute paths as in the store.
+    """These settings with their runs, with absolute paths as in the store.
 
     Raises ConfigError where a candidate does not make a run.
     """
@@ -174,12 +174,12 @@ def settings_with_runs(study: Study, settings: Sequence[Setting]) -> list[Settin
 
 
 def launch_prefix(study: str) -> str:
-    """Returns the prefix of the launch labels of a study's runs."""
+    """The prefix of the launch labels of a study's runs."""
     return f"study {study}/"
 
 
 def launch_label(setting_runs: SettingRuns) -> str:
-    """Returns the launch label of a setting's runs."""
+    """The launch label of a setting's runs."""
     return launch_prefix(setting_runs.study.name) + setting_runs.setting.name
 
 
@@ -201,7 +201,7 @@ class StudyRuns:
         self._results: tuple[RunsByState, list[Result]] | None = None
 
     def look(self) -> RunsByState:
-        """Returns the runs by state; the same object as before where no run has changed its state."""
+        """The runs by state; the same object as before where no run has changed its state."""
         runs = [
             run
             for run in self._store.runs(archived=None)
@@ -215,7 +215,7 @@ class StudyRuns:
         return self._by_state
 
     def results(self) -> list[Result]:
-        """Returns the results of the settings' finished runs."""
+        """The results of the settings' finished runs."""
         by_state = self.look()
         if self._results is None or self._results[0] is not by_state:
             succeeded = by_state.succeeded
@@ -254,7 +254,7 @@ class StudyRuns:
         return RunsByState(self._settings, dev, failed, active, succeeded)
 
     def _dev_curves(self, settings: Sequence[SettingRuns]) -> dict[RunConfig, dict[int, dict[str, float]]]:
-        """Returns the dev scores of these settings' runs by run, epoch and task."""
+        """The dev scores of these settings' runs by run, epoch and task."""
         wanted = {run for setting_runs in settings for run in setting_runs.runs()}
         runs = {run.id: config for config, run in self._by_state.succeeded.items() if config in wanted}
         keys = {(run_id, DEV_SCORE.key(task)): -1 for run_id, config in runs.items() for task in config.tasks}
@@ -271,7 +271,7 @@ def _by_run(
     scores: Iterable[StoredScore],
     figure: Callable[[StoredScore], float | None],
 ) -> dict[RunConfig, dict[str, float]]:
-    """Returns this figure of the runs' scores by run and task, where it is defined."""
+    """This figure of the runs' scores by run and task, where it is defined."""
     by_run: dict[int, dict[str, float]] = {run.id: {} for run in runs.values()}
     for score in scores:
         value = figure(score)
@@ -281,7 +281,7 @@ def _by_run(
 
 
 def task_correlations(store: Store, run: Run) -> Floats | None:
-    """Returns the task correlations (T, T) that the run learned in the end.
+    """The task correlations (T, T) that the run learned in the end.
 
     None where it learned none, or the store has none, as for a run from a record.
     """
@@ -300,7 +300,7 @@ def _rank(run: Run) -> int:
 
 
 def counts_by_setting(store: Store, by_state: RunsByState) -> list[SettingCounts]:
-    """Returns the counts of runs by setting, without reading a corpus."""
+    """The counts of runs by setting, without reading a corpus."""
     counted: set[RunConfig] = set()
     lines: list[SettingCounts] = []
     lots: list[list[RunConfig]] = []

@@ -81,7 +81,7 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
 
 
 def paper_sheet(view: TableView) -> Sheet:
-    """Returns the rows that the paper quotes, then ours, with published figures where they are compared."""
+    """The rows that the paper quotes, then ours, with published figures where they are compared."""
     beside = [" published"] * view.paper.is_compared
     head = ["model", "chosen", *(task + suffix for task in view.tasks for suffix in ("", *beside))]
     rows: list[list[Any]] = []
@@ -105,14 +105,14 @@ def paper_sheet(view: TableView) -> Sheet:
 
 
 def cost_sheet(view: TableView) -> Sheet:
-    """Returns a table of the cost of each model of a paper's table."""
+    """A table of the cost of each model of a paper's table."""
     return Sheet.of(
         ["model", *COST_HEAD], [[model, *cost_entries(row.cost)] for model, row in view.rows.items()]
     )
 
 
 def overview(study: Study, results: Sequence[Result]) -> Sheet:
-    """Returns methods × settings: the mean difference from the reference, with its verdict as a mark."""
+    """Methods × settings: the mean difference from the reference, with its verdict as a mark."""
     rows: dict[str, list[Entry | None]] = {}
     for index, result in enumerate(results):
         for outcome in result.outcomes:
@@ -144,7 +144,7 @@ def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[Part]:
 
 
 def _curve_sheet(result: Result) -> Sheet:
-    """Returns methods × dev scores of some epochs and the last."""
+    """Methods × dev scores of some epochs and the last."""
     outcomes = [outcome for outcome in result.outcomes if outcome.dev_curve]
     epochs = sorted({epoch for outcome in outcomes for epoch in outcome.dev_curve})
     shown = [epoch for epoch in epochs if epoch in _SHOWN_EPOCHS or epoch == epochs[-1]]
@@ -156,7 +156,7 @@ def _curve_sheet(result: Result) -> Sheet:
 
 
 def curves(results: Sequence[Result]) -> str:
-    """Returns the dev scores by epoch as CSV, in [0, 1]: mean over tasks, then over seeds."""
+    """The dev scores by epoch as CSV, in [0, 1]: mean over tasks, then over seeds."""
     records = [
         {
             "setting": result.setting.name,
@@ -174,7 +174,7 @@ def curves(results: Sequence[Result]) -> str:
 
 
 def setting_sheet(result: Result) -> Sheet:
-    """Returns methods × targets of one setting, with the difference from the reference."""
+    """Methods × targets of one setting, with the difference from the reference."""
     targets = [*result.setting.targets, *([MEAN] if len(result.setting.targets) > 1 else [])]
     has_rare = any(RARE in outcome.scores for outcome in result.outcomes)
     has_learned = any(outcome.learned is not None for outcome in result.outcomes)
@@ -226,7 +226,7 @@ def _difference(outcome: Outcome, result: Result) -> tuple[Entry | str | None, E
 
 
 def study_document(study: Study, results: Sequence[Result]) -> dict[str, Any]:
-    """Returns all results, scores in [0, 1], `mean` and `rarer labels` over a setting's targets.
+    """All results, scores in [0, 1], `mean` and `rarer labels` over a setting's targets.
     Published figures are in percent, as they were printed.
     """
     return {

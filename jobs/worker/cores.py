@@ -46,7 +46,7 @@ class Sharing:
 
     @classmethod
     def of(cls, store: Store, configs: Iterable[RunConfig]) -> Sharing:
-        """Returns how these runs would share this machine. Raises MRNLabError."""
+        """How these runs would share this machine. Raises MRNLabError."""
         slots, cores = train_at_once(store), shared_cores()
         if cores is None:
             return cls(slots, None, False, {})
@@ -58,7 +58,7 @@ class Sharing:
         return cls(slots, cores, is_idle, _known(store, ids, cores), is_chosen)
 
     def threads(self, configs: Sequence[RunConfig]) -> list[int | None]:
-        """Returns the threads of each of these runs, queued together.
+        """The threads of each of these runs, queued together.
 
         A run takes those of its configuration's earlier runs. A new one takes all cores where it is alone,
         else its share. Where the slots were chosen, none takes more than its share.
@@ -73,14 +73,14 @@ class Sharing:
         return [self.known.get(config.configuration_id, new) for config in configs]
 
     def at_once(self, threads: Sequence[int | None]) -> int:
-        """Returns how many runs with these threads, queued together, train at once."""
+        """How many runs with these threads, queued together, train at once."""
         if self.cores is None:
             return self.slots
         most = max((number or 1 for number in threads), default=1)
         return max(1, min(self.slots, self.cores // most))
 
     def held_back(self, threads: Sequence[int | None]) -> str:
-        """Returns why fewer of these runs train at once than could, and how to change it; else empty."""
+        """Why fewer of these runs train at once than could, and how to change it; else empty."""
         at_once = self.at_once(threads)
         if self.cores is None or self.is_chosen or at_once >= min(self.slots, len(threads)):
             return ""
@@ -93,7 +93,7 @@ class Sharing:
 
 
 def _known(store: Store, ids: set[str], cores: int) -> dict[str, int]:
-    """Returns the threads of the newest run of each of these configurations that this machine can give."""
+    """The threads of the newest run of each of these configurations that this machine can give."""
     earlier = store.runs_of(ids)
     known = {
         run.configuration_id: run.threads
@@ -113,12 +113,12 @@ def _known(store: Store, ids: set[str], cores: int) -> dict[str, int]:
 
 
 def shared_cores() -> int | None:
-    """Returns the cores that runs share here; None where `fixed_slots` says how many train at once."""
+    """The cores that runs share here; None where `fixed_slots` says how many train at once."""
     return core_count() if fixed_slots() is None else None
 
 
 def slots_reason() -> str:
-    """Returns the reason for the number of slots, as the end of a sentence; empty if it was chosen."""
+    """The reason for the number of slots, as the end of a sentence; empty if it was chosen."""
     if os.environ.get("MRNLAB_SLOTS"):
         return ": MRNLAB_SLOTS is set, and goes before `mrnlab queue --slots`"
     if gpu_count():
@@ -127,7 +127,7 @@ def slots_reason() -> str:
 
 
 def train_at_once(store: Store) -> int:
-    """Returns how many runs of this store train at once on this machine, at least 1.
+    """How many runs of this store train at once on this machine, at least 1.
 
     Raises MRNLabError where a setting is not a whole number.
     """
@@ -140,12 +140,12 @@ def train_at_once(store: Store) -> int:
 
 
 def slots_by_memory(cores: int, usable: int, of_a_run: int) -> int:
-    """Returns how many runs of that many bytes the usable bytes bear, at most one a core, at least 1."""
+    """How many runs of that many bytes the usable bytes bear, at most one a core, at least 1."""
     return max(1, min(cores, usable // max(of_a_run, LEAST_BYTES)))
 
 
 def _run_bytes(store: Store) -> int:
-    """Returns the most memory that a worker has had in one of the newest runs trained here; 0 if unknown."""
+    """The most memory that a worker has had in one of the newest runs trained here; 0 if unknown."""
     finished = store.runs_with_facts(states={RunState.SUCCEEDED}, limit=_NEWEST, archived=None)
     here = (run.facts for run in finished if run.owner and run.owner.host == hostname())
     usages = (facts.usage for facts in here if facts)
@@ -154,7 +154,7 @@ def _run_bytes(store: Store) -> int:
 
 
 def _usable_bytes(workers: Iterable[int]) -> int:
-    """Returns the bytes free for workers, plus the bytes that they hold, within the container's limit."""
+    """The bytes free for workers, plus the bytes that they hold, within the container's limit."""
     free = psutil.virtual_memory().available
     with contextlib.suppress(OSError, ValueError):  # no container, or one without a limit
         used = int((_CGROUP / "memory.current").read_text())

@@ -20,7 +20,7 @@ _GPU_PATHS = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/kfd"))
 
 @cache
 def gpu_count() -> int:
-    """Returns how many CUDA devices a process started here would see, without importing torch."""
+    """How many CUDA devices a process started here would see, without importing torch."""
     visible, known = os.environ.get("CUDA_VISIBLE_DEVICES"), _devices()
     if visible is None:
         return sum(line.startswith("GPU ") for line in known or ())
@@ -43,7 +43,7 @@ def _is_known(device: str, known: list[str]) -> bool:
 
 
 def _devices() -> list[str] | None:
-    """Returns the lines of nvidia-smi on GPUs and their parts; None without nvidia-smi."""
+    """The lines of nvidia-smi on GPUs and their parts; None without nvidia-smi."""
     # Not by nvidia-ml-py: a call into a driver that hangs has no timeout, and a process of its own has one.
     program = shutil.which("nvidia-smi")
     if program is None:
@@ -66,7 +66,7 @@ def is_missing_device(device: str) -> bool:
 
 
 def fixed_slots() -> int | None:
-    """Returns how many workers may train at once: `MRNLAB_SLOTS`, else `MRNLAB_RUNS_PER_GPU` (1) per GPU.
+    """How many workers may train at once: `MRNLAB_SLOTS`, else `MRNLAB_RUNS_PER_GPU` (1) per GPU.
 
     It is 1 on a machine of one core, and None where several cores can be shared (`jobs.worker.cores`).
     Raises MRNLabError where a setting is not a whole number.
@@ -75,7 +75,7 @@ def fixed_slots() -> int | None:
 
 
 def core_count() -> int:
-    """Returns the cores that runs may use here: of this process and its container, and by OMP_NUM_THREADS."""
+    """The cores that runs may use here: of this process and its container, and by OMP_NUM_THREADS."""
     if sys.platform == "linux":
         cores = len(os.sched_getaffinity(0))
     else:
@@ -87,13 +87,13 @@ def core_count() -> int:
 
 @cache
 def _physical_cores() -> int | None:
-    """Returns the cores without hyperthreads, as torch counts them; None where that is unknown."""
+    """The cores without hyperthreads, as torch counts them; None where that is unknown."""
     return psutil.cpu_count(logical=False)
 
 
 @cache
 def _granted_cores() -> int | None:
-    """Returns the container's limit of processor time in cores, at least 1; None without a limit."""
+    """The container's limit of processor time in cores, at least 1; None without a limit."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return max(1, int(quota) // int(period))
@@ -102,7 +102,7 @@ def _granted_cores() -> int | None:
 
 
 def slot_device(slot: int) -> str:
-    """Returns the device on which runs with device `auto` train in that slot, always the same."""
+    """The device on which runs with device `auto` train in that slot, always the same."""
     gpus = gpu_count()
     return f"cuda:{slot // _runs_per_gpu() % gpus}" if gpus > 1 else "auto"
 

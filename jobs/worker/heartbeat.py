@@ -61,7 +61,7 @@ class HeartbeatTracker:
         self._last: dict[int, tuple[Run, Observation]] = {}
 
     def observe(self, runs: Iterable[Run]) -> dict[int, Observation]:
-        """Returns the observation of each of these runs, and forgets all others."""
+        """The observation of each of these runs, and forgets all others."""
         now = self._clock()
         passed = 0.0 if self._observed_at is None else min(now - self._observed_at, LONGEST_GAP_S)
         self._observed_at = now
@@ -84,7 +84,7 @@ class HeartbeatTracker:
 
 
 def _observed_once(store: Store, run: Run) -> Observation:
-    """Returns an observation from one look: only very long silences and stops, by the wall clock."""
+    """An observation from one look: only very long silences and stops, by the wall clock."""
     now = store.now()
     silent_s = 0.0 if run.heartbeat_at is None else now - run.heartbeat_at.timestamp()
     stopping_s = 0.0
@@ -134,13 +134,13 @@ def reap(
 
 
 def trained_runs(store: Store, job_prefix: str = "") -> list[Run]:
-    """Returns the running runs by the prefix of their `engine_job`; all by default."""
+    """The running runs by the prefix of their `engine_job`; all by default."""
     runs = store.runs(states=_TRAINED, archived=None)
     return [run for run in runs if (run.engine_job or "").startswith(job_prefix)]
 
 
 def abandoned(store: Store) -> list[int]:
-    """Returns the ids of the runs that `reap` would mark as lost at one look, and changes nothing."""
+    """The ids of the runs that `reap` would mark as lost at one look, and changes nothing."""
     return [
         run.id
         for run in store.runs(states=_TRAINED)
@@ -149,7 +149,7 @@ def abandoned(store: Store) -> list[int]:
 
 
 def _loss(store: Store, run: Run, process: ProcessStatus, seen: Observation) -> WorkerLost | None:
-    """Returns the cause for which the run's worker is gone; None where it may live."""
+    """The cause for which the run's worker is gone; None where it may live."""
     assert run.owner is not None
     if process is ProcessStatus.GONE:
         return _process_ended(store, run, None)

@@ -56,7 +56,7 @@ def to_log_file(path: str | Path) -> Iterator[None]:
 
 
 def tail(path: str | Path | None, lines: int = 40) -> str:
-    """Returns the last lines of a log; empty where there is none yet."""
+    """The last lines of a log; empty where there is none yet."""
     if path is None or not Path(path).is_file():
         return ""
     with Path(path).open("rb") as file:

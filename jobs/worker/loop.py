@@ -234,7 +234,7 @@ def _goes_on_from(run: Run) -> str:
 
 
 def _logged(sink: Sink) -> Sink:
-    """Returns a sink that logs the events worth a line, and passes every event on."""
+    """A sink that logs the events worth a line, and passes every event on."""
     score_names: dict[str, str] = {}
 
     def log_and_pass_on(event: Event) -> None:
@@ -248,7 +248,7 @@ def _logged(sink: Sink) -> Sink:
 
 
 def _log_lines(event: Event, score_names: Mapping[str, str]) -> list[str]:
-    """Returns the log lines of an event; `score_names` by task."""
+    """The log lines of an event; `score_names` by task."""
     match event:
         case RunFacts():
             tasks = ", ".join(f"{task.name} ({len(task.labels)} labels)" for task in event.tasks)

@@ -78,7 +78,7 @@ class WorkerPool:
                 self._children.append(start(self._command, store.url))
 
     def live_workers(self, store: Store) -> int:
-        """Returns how many workers of this store are alive on this machine."""
+        """How many workers of this store are alive on this machine."""
         with self._lock:
             return len(self._live(store))
 

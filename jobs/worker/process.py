@@ -24,7 +24,7 @@ class ProcessStatus(StrEnum):
 
 
 def process_status(owner: Owner) -> ProcessStatus:
-    """Returns whether that process runs, or why not, without reading a clock.
+    """Whether that process runs, or why not, without reading a clock.
 
     The name of a host does not identify a machine: clones share it, and a container may have its host's.
     Their boots, or the namespaces in which process numbers hold, differ.
@@ -59,7 +59,7 @@ def is_alive(owner: Owner) -> bool:
 
 
 def processor_wait_s(owner: Owner) -> float:
-    """Returns the seconds for which the process' main thread has waited for a processor so far.
+    """The seconds for which the process' main thread has waited for a processor so far.
 
     It is 0 where the system does not tell, or the process is on another machine or gone.
     """

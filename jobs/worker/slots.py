@@ -37,7 +37,7 @@ class Slot:
 
 
 def taken_slots(store_url: str) -> dict[int, Owner]:
-    """Returns the taken slots of this store on this machine, each with the living process that holds it."""
+    """The taken slots of this store on this machine, each with the living process that holds it."""
     taken = {}
     for path in sorted(workers_folder(store_url).glob("slot-*.json")):
         try:
@@ -105,7 +105,7 @@ class IdleHolder:
 
 
 def standing_still(store: Store) -> list[IdleHolder]:
-    """Returns the workers of this machine that may hang in a slot without a run, so that runs wait.
+    """The workers of this machine that may hang in a slot without a run, so that runs wait.
     Raises StoreError.
     """
     holders = [

@@ -90,7 +90,7 @@ def _open_watching(worker: psutil.Process, url: str | None, hang_s: float, look_
 
 
 def _owner(worker: psutil.Process) -> Owner | None:
-    """Returns the worker as the store names it, None where it has ended."""
+    """The worker as the store names it, None where it has ended."""
     try:
         return process(worker.pid)
     except psutil.NoSuchProcess:

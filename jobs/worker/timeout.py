@@ -31,7 +31,7 @@ LONGEST_GAP_S = 15.0
 
 
 def workers_folder(store_url: str) -> Path:
-    """Returns the folder for the slots and progress files of a store's workers on this machine or container.
+    """The folder for the slots and progress files of a store's workers on this machine or container.
 
     Machines and containers may share a home; none takes a slot of another.
     """
@@ -56,13 +56,13 @@ class ProgressFile:
             self.path.touch()
 
     def touched_at(self) -> int | None:
-        """Returns a value that changes with the next touch; None where there is no file."""
+        """A value that changes with the next touch; None where there is no file."""
         with contextlib.suppress(FileNotFoundError):
             return self.path.stat().st_mtime_ns
         return None
 
     def untouched_s(self) -> float:
-        """Returns the seconds since the last touch, by the wall clock; 0 where there is no file."""
+        """The seconds since the last touch, by the wall clock; 0 where there is no file."""
         touched_at = self.touched_at()
         return 0.0 if touched_at is None else max(0.0, time.time() - touched_at / 1e9)
 
@@ -72,7 +72,7 @@ class ProgressFile:
             self.path.write_text(str(after_s))
 
     def given_up_after(self) -> float | None:
-        """Returns the seconds after which the worker was given up; None where it was not."""
+        """The seconds after which the worker was given up; None where it was not."""
         with contextlib.suppress(FileNotFoundError):
             return float(text) if (text := self.path.read_text()) else None
         return None
@@ -83,7 +83,7 @@ class ProgressFile:
 
 
 def progress_files_left(store_url: str, workers: Iterable[Owner]) -> list[Path]:
-    """Returns the progress files of this machine that belong to none of these workers."""
+    """The progress files of this machine that belong to none of these workers."""
     known = {ProgressFile(store_url, worker).path for worker in workers}
     return [path for path in workers_folder(store_url).glob("progress-*") if path not in known]
 

@@ -352,7 +352,7 @@ class _Windows:
         return states.reshape(len(states) * self._heads, -1)
 
     def _places(self, at: Tensor) -> Places:
-        """Returns the indices in (B·h·L) of each head's part of the subwords at these places of (B·L)."""
+        """The indices in (B·h·L) of each head's part of the subwords at these places of (B·L)."""
         windows, length = self._batch.ids.shape
         rows = (at // length * self._heads)[:, None] + torch.arange(self._heads, device=at.device)
         return Places((rows * length + (at % length)[:, None]).flatten(), windows * self._heads * length)

@@ -217,7 +217,7 @@ def _weights(source: str) -> dict[str, Tensor]:
 
 
 def _file(source: str, name: str) -> Path:
-    """Returns the path of an encoder's file, which need not exist."""
+    """The path of an encoder's file, which need not exist."""
     if Path(source).is_dir():
         return Path(source) / name
     from huggingface_hub import hf_hub_download
