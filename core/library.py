@@ -329,13 +329,13 @@ class Laboratory:
 
         asked = self.store.runs(states={RunState.SUCCEEDED}) if run_ids is None else self._comparable(run_ids)
         name, conditions = public_name(setting), self.store.conditions(asked)
-        known, _ = readable(asked, conditions)
-        series = next((series for series in number_series(known, conditions) if series.setting == name), None)
+        kept, _ = readable(asked, conditions)
+        series = next((series for series in number_series(kept, conditions) if series.setting == name), None)
         if series is None:
             raise MRNLabError(f"No two configurations of these runs differ in {name} alone.")
         base = None
         if baseline is not None:
-            named = {each.name: each for each in baselines(series, known, conditions)}
+            named = {each.name: each for each in baselines(series, kept, conditions)}
             base = named.get(baseline)
             if base is None:
                 others = all_of(list(named)) or "none"
@@ -505,9 +505,9 @@ class StoredRun:
                     rows.append(
                         {"task": task, "sentence": number} | item | dict(zip(_VALUES, given, strict=True))
                     )
-        known = [name for name in _PREDICTED if any(name in row for row in rows)]
-        frame = pd.DataFrame(rows, columns=known)
-        return frame.astype({"position": "Int64"}) if "position" in known and "text" in known else frame
+        columns = [name for name in _PREDICTED if any(name in row for row in rows)]
+        frame = pd.DataFrame(rows, columns=columns)
+        return frame.astype({"position": "Int64"}) if "position" in columns and "text" in columns else frame
 
     def answer(
         self,

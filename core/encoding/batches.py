@@ -379,13 +379,13 @@ class _Units:
 
 
 def _text_items(
-    known: TextWindows | None, windows: NDArray[np.int64], counts: NDArray[np.int64]
+    texts: TextWindows | None, windows: NDArray[np.int64], counts: NDArray[np.int64]
 ) -> TextItems | None:
-    if known is None or not known.whole[windows].any():
+    if texts is None or not texts.whole[windows].any():
         return None
-    is_first_text = known.whole[windows] & (counts > 0)  # no word belongs to the second text of a pair
+    is_first_text = texts.whole[windows] & (counts > 0)  # no word belongs to the second text of a pair
     first = np.flatnonzero(is_first_text)
-    paired = np.append(known.follows[windows], False)[first + 1]
+    paired = np.append(texts.follows[windows], False)[first + 1]
     return TextItems(
         words=torch.from_numpy(offsets(counts)[first]),
         windows=torch.from_numpy(np.stack([first, first + paired], axis=1)),
@@ -395,10 +395,10 @@ def _text_items(
 
 
 def _second_texts(
-    known: TextWindows | None, windows: NDArray[np.int64], mask: NDArray[np.bool_]
+    texts: TextWindows | None, windows: NDArray[np.int64], mask: NDArray[np.bool_]
 ) -> Tensor | None:
     """The types (B, L) of subwords; None where no window has two texts."""
-    if known is None or not known.whole[windows].any():
+    if texts is None or not texts.whole[windows].any():
         return None
-    types = mask & (np.arange(mask.shape[1]) >= known.second[windows][:, None])
+    types = mask & (np.arange(mask.shape[1]) >= texts.second[windows][:, None])
     return torch.from_numpy(types.astype(np.int64)) if types.any() else None

@@ -100,15 +100,15 @@ def _with_text_items(text: EncodedText, is_read_whole: NDArray[np.bool_]) -> Enc
     windows_of_sentence = np.bincount(text.sentence_of_window, minlength=len(is_read_whole))
     begins = np.zeros(text.windows, dtype=bool)
     begins[first_window] = True
-    known = text.texts or no_texts(text)
-    shortened = known.shortened.copy()
+    texts = text.texts or no_texts(text)
+    shortened = texts.shortened.copy()
     shortened[first_window] = windows_of_sentence[is_read_whole] > 1
     return replace(
         text,
         firsts=np.insert(text.firsts, before, 0),
         words=text.words + offsets(begins.astype(np.int64)),
         sentences=text.sentences + offsets(is_read_whole.astype(np.int64)),
-        texts=replace(known, whole=known.whole | begins, shortened=shortened),
+        texts=replace(texts, whole=texts.whole | begins, shortened=shortened),
     )
 
 

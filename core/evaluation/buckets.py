@@ -209,17 +209,17 @@ class BucketedText:
         """The items of predictions of these sentences. Raises ValueError for lengths that differ."""
         if self.kind.reads != "words":
             return self._texts(gold, predicted, score_name)
-        known, guess = numbered(gold, predicted)
+        packed, guess = numbered(gold, predicted)
         if not self.kind.has_spans:
             every = np.arange(len(guess))
-            right = (known.numbers == guess).astype(np.int64)
+            right = (packed.numbers == guess).astype(np.int64)
             ones = np.ones_like(right)
             return self._placed(
-                FlatSpans(every, every + 1, known.numbers.astype(np.int64)),
-                known.names,
+                FlatSpans(every, every + 1, packed.numbers.astype(np.int64)),
+                packed.names,
                 np.stack([ones, ones, right], axis=1),
             )
-        types, true, guesses = span_pair(known, guess)
+        types, true, guesses = span_pair(packed, guess)
         both = guesses.among(true).astype(np.int64)
         ones, none = np.ones(len(true.end), dtype=np.int64), np.zeros(len(true.end), dtype=np.int64)
         annotated = self._placed(true, types, np.stack([ones, none, none], axis=1))

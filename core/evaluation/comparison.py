@@ -171,9 +171,9 @@ def compare(family: Mapping[_Key, tuple[BySeed, BySeed]], matters: float = MATTE
         paired = paired_difference(first, second)
         mean = summary(first.values()).mean - summary(second.values()).mean if paired is None else paired.mean
         comparisons[key] = Comparison(paired, mean, matters=matters)
-    known = {key: comparison.paired for key, comparison in comparisons.items() if comparison.paired}
-    differs = _corrected({key: paired.p for key, paired in known.items()})
-    within = _corrected({key: paired.p_within(matters) for key, paired in known.items()})
+    tested = {key: comparison.paired for key, comparison in comparisons.items() if comparison.paired}
+    differs = _corrected({key: paired.p for key, paired in tested.items()})
+    within = _corrected({key: paired.p_within(matters) for key, paired in tested.items()})
     level, level_within = _level_left(differs.values()), _level_left(within.values())
     return {
         key: replace(
@@ -213,8 +213,8 @@ def highest_row(comparisons: Mapping[tuple[_Key, _Key], Comparison]) -> _Key | N
 
 
 def _corrected(p_values: Mapping[_Key, float | None]) -> dict[_Key, float]:
-    known = {key: p_value for key, p_value in p_values.items() if p_value is not None}
-    return dict(zip(known, holm(list(known.values())), strict=True))
+    tested = {key: p_value for key, p_value in p_values.items() if p_value is not None}
+    return dict(zip(tested, holm(list(tested.values())), strict=True))
 
 
 def _level_left(corrected: Iterable[float]) -> float:

@@ -78,17 +78,17 @@ class PairedDifference(MeanSD):
 
 def summary(values: Iterable[float]) -> MeanSD:
     """Mean, standard deviation and interval. Raises ValueError for no values, or one that is not finite."""
-    known = [float(value) for value in values]
-    if not known:
+    numbers = [float(value) for value in values]
+    if not numbers:
         raise ValueError("there is no mean of no values")
-    if wrong := [value for value in known if not math.isfinite(value)]:
+    if wrong := [value for value in numbers if not math.isfinite(value)]:
         raise ValueError(f"{wrong[0]} is not a finite score")
-    n = len(known)
-    mean = math.fsum(known) / n
+    n = len(numbers)
+    mean = math.fsum(numbers) / n
     if n == 1:
         return MeanSD(mean, None, 1, None, None)
-    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / (n - 1))
-    if sd <= _ROUNDING * max(map(abs, known)):
+    sd = math.sqrt(math.fsum((value - mean) ** 2 for value in numbers) / (n - 1))
+    if sd <= _ROUNDING * max(map(abs, numbers)):
         sd = 0.0
     half = float(_t_quantile(n - 1)) * sd / math.sqrt(n)
     return MeanSD(mean, sd, n, mean - half, mean + half)
@@ -152,15 +152,15 @@ def band(values: Floats) -> Band:
 
     A seed without a finite value at a point does not count there.
     """
-    known = np.isfinite(values)
-    whole = bool(known.all())
-    n = known.sum(axis=0)
-    values = values if whole else np.where(known, values, 0.0)
+    is_finite = np.isfinite(values)
+    whole = bool(is_finite.all())
+    n = is_finite.sum(axis=0)
+    values = values if whole else np.where(is_finite, values, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = values.sum(axis=0) / n
         deviations = values - mean
         if not whole:
-            deviations[~known] = 0.0
+            deviations[~is_finite] = 0.0
         sd = np.sqrt(np.einsum("sx,sx->x", deviations, deviations) / (n - 1))
     sd[n < 2] = np.nan
     largest = np.maximum(values.max(axis=0, initial=0.0), -values.min(axis=0, initial=0.0))

@@ -82,9 +82,9 @@ class FilterField:
             raise MRNLabError(f"{self.name} has no order; write {self.name}:value.")
         if self.kind in ("text", "words"):
             matches = self._text_matcher(value)
-            return lambda known: any(matches(text) for text in _texts(known))
+            return lambda stored: any(matches(text) for text in _texts(stored))
         if comparison == ":" and value == ("", True):
-            return lambda known: known is not None
+            return lambda stored: stored is not None
         if value.is_prefix:
             raise MRNLabError(
                 f"{self.name} takes no '*' after a value; {self.name}:* finds runs that have one."
@@ -94,11 +94,11 @@ class FilterField:
         if self.kind == "flag":
             if value.text.lower() not in _FLAGS:
                 raise MRNLabError(f"{self.name} is yes or no, not '{value.text}'.")
-            return lambda known: known is _FLAGS[value.text.lower()]
+            return lambda stored: stored is _FLAGS[value.text.lower()]
         number = real_number(value.text)
         if number is None:
             raise MRNLabError(f"{self.name} is a number, not '{shortened(value.text)}'.")
-        return lambda known: known is not None and _COMPARE[comparison](known, number)
+        return lambda stored: stored is not None and _COMPARE[comparison](stored, number)
 
     def _text_matcher(self, value: Value) -> Callable[[str], bool]:
         wanted = value.text.casefold()
@@ -119,7 +119,7 @@ class FilterField:
         compare = _COMPARE[comparison]
         if (age := _AGE.fullmatch(text)) and comparison != ":":
             seconds = float(age[1]) * _SECONDS[age[2]]
-            return lambda known: known is not None and compare((now - known).total_seconds(), seconds)
+            return lambda stored: stored is not None and compare((now - stored).total_seconds(), seconds)
         try:
             written = datetime.fromisoformat(text)
             # By the calendar: the day on which clocks change has 23 or 25 hours.
@@ -133,12 +133,12 @@ class FilterField:
                 f"{self.name}<2h (min, h, d, w), not '{shortened(text)}'."
             ) from None
         if comparison == ":":
-            return lambda known: known is not None and day <= known < next_day
-        return lambda known: known is not None and compare(known, day)
+            return lambda stored: stored is not None and day <= stored < next_day
+        return lambda stored: stored is not None and compare(stored, day)
 
 
-def _texts(known: Any) -> list[str]:
-    values = known if isinstance(known, tuple) else (known,)
+def _texts(stored: Any) -> list[str]:
+    values = stored if isinstance(stored, tuple) else (stored,)
     return [str(value).casefold() for value in values if value is not None]
 
 

@@ -50,8 +50,8 @@ def most_alike(
     def likeness(pair: tuple[ResultRow, ResultRow]) -> tuple[int, int]:
         return -len(confounds(pair[0].config, pair[1].config)), min(pair[0].seeds, pair[1].seeds)
 
-    known = {index: likeness(pair) for index, pair in enumerate(pairs)}
-    alike = [pairs[index] for index, value in known.items() if value == max(known.values())]
+    likenesses = {index: likeness(pair) for index, pair in enumerate(pairs)}
+    alike = [pairs[index] for index, value in likenesses.items() if value == max(likenesses.values())]
     return best_on_dev(alike) or alike[0]
 
 
@@ -74,11 +74,11 @@ def missing_seeds(rows: Sequence[ResultRow], configs: Mapping[int, RunConfig]) -
     """The runs of these rows with seeds that only other rows have.
     If all have the same one or two seeds, the seeds up to five. `configs` are the descriptions of the runs.
     """
-    known = _by_seed(rows, configs)
-    wanted = set().union(*known)
-    if len(wanted) < _FEW and all(by_seed.keys() == wanted for by_seed in known):
+    by_row = _by_seed(rows, configs)
+    wanted = set().union(*by_row)
+    if len(wanted) < _FEW and all(by_seed.keys() == wanted for by_seed in by_row):
         wanted |= set(itertools.islice(_unused(wanted), _USUAL - len(wanted)))
-    return _with_seeds(known, sorted(wanted))
+    return _with_seeds(by_row, sorted(wanted))
 
 
 def further_seeds(
@@ -89,32 +89,35 @@ def further_seeds(
     """
     if any(row.config.paradigm == OTHER for row in rows):
         return []
-    known = _by_seed(rows, configs, task)
-    every: set[int] = set().union(*known)
-    lacking = [seed for seed in sorted(every) if any(seed not in by_seed for by_seed in known)]
-    return _with_seeds(known, list(itertools.islice(itertools.chain(lacking, _unused(every)), more)))
+    by_row = _by_seed(rows, configs, task)
+    every: set[int] = set().union(*by_row)
+    lacking = [seed for seed in sorted(every) if any(seed not in by_seed for by_seed in by_row)]
+    return _with_seeds(by_row, list(itertools.islice(itertools.chain(lacking, _unused(every)), more)))
 
 
 def _by_seed(
     rows: Sequence[ResultRow], configs: Mapping[int, RunConfig], task: str | None = None
 ) -> list[dict[int, RunConfig]]:
     """The newest description with each seed, by row and tasks, since STL has a run for each task."""
-    known: dict[tuple[str, tuple[str, ...]], dict[int, RunConfig]] = defaultdict(dict)
+    by_row: dict[tuple[str, tuple[str, ...]], dict[int, RunConfig]] = defaultdict(dict)
     for row in rows:
         if row.config.paradigm == OTHER:
             continue  # trained elsewhere
         scored = (cell.run_ids.values() for cell in row.cells.values())
         for run_id in sorted(itertools.chain(*scored, *row.undefined.values())):
             if task is None or task in configs[run_id].tasks:
-                known[row.key, configs[run_id].tasks][configs[run_id].seed] = configs[run_id]
-    return list(known.values())
+                by_row[row.key, configs[run_id].tasks][configs[run_id].seed] = configs[run_id]
+    return list(by_row.values())
 
 
 def _unused(seeds: Collection[int]) -> Iterator[int]:
     return (seed for seed in itertools.count(1) if seed not in seeds)
 
 
-def _with_seeds(known: Sequence[Mapping[int, RunConfig]], seeds: Sequence[int]) -> list[RunConfig]:
+def _with_seeds(by_row: Sequence[Mapping[int, RunConfig]], seeds: Sequence[int]) -> list[RunConfig]:
     return [
-        [*by_seed.values()][-1].with_(seed=seed) for by_seed in known for seed in seeds if seed not in by_seed
+        [*by_seed.values()][-1].with_(seed=seed)
+        for by_seed in by_row
+        for seed in seeds
+        if seed not in by_seed
     ]

@@ -41,9 +41,9 @@ def alike_by(items: Iterable[_Item], of: Callable[[_Item], str | None]) -> dict[
     """
     every = list(items)
     values = list(map(of, every))
-    known = set(values) - {None}
-    if len(known) < 2:
-        return {next(iter(known), None): every} if every else {}
+    distinct = set(values) - {None}
+    if len(distinct) < 2:
+        return {next(iter(distinct), None): every} if every else {}
     groups: dict[str | None, list[_Item]] = {}
     for value, item in zip(values, every, strict=True):
         groups.setdefault(value, []).append(item)
@@ -63,9 +63,9 @@ def readable(
     The description or the facts of the others cannot be read; `conditions` (`Store.conditions`) have the
     problems of facts that were not loaded.
     """
-    known = conditions or {}
+    conditions = conditions or {}
     every = list(runs)
-    kept = [run for run in every if not (run.problem or known.get(run.id, UNKNOWN).problem)]
+    kept = [run for run in every if not (run.problem or conditions.get(run.id, UNKNOWN).problem)]
     others = {run.id for run in every} - {run.id for run in kept}
     if not others:
         return kept, ""
@@ -80,7 +80,7 @@ def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | N
     successful run, and of each seed the newest successful one of them. Where none has succeeded, the newest
     counts.
     """
-    known = conditions or {}
+    conditions = conditions or {}
     configurations: dict[str, list[Run]] = {}
     for run in runs:
         configurations.setdefault(run.configuration_id, []).append(run)
@@ -88,7 +88,7 @@ def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | N
     for same in configurations.values():
         newest = max(same, key=_rank)
         for of in (TEXT, *RESOLVED.values()):
-            same = next(group for group in alike(same, known, of).values() if newest in group)
+            same = next(group for group in alike(same, conditions, of).values() if newest in group)
         by_seed = {run.config.seed: run.id for run in sorted(same, key=_rank)}
         kept.update(by_seed.values())
     return [run for run in runs if run.id in kept]
@@ -140,13 +140,13 @@ def group_by_data(
     `conditions` (`Store.conditions`) have the text of each run. Runs with an unknown text are grouped with
     the others of their corpus where these agree.
     """
-    known = conditions or {}
+    conditions = conditions or {}
     by_corpus: dict[str, list[Run]] = defaultdict(list)
     groups: dict[tuple[str, float, str, str | None], list[Run]] = defaultdict(list)
     for run in runs:
         by_corpus[run.config.corpus].append(run)
         groups[_data_key(run)].append(run)
-    texts = {corpus: alike(same, known, TEXT) for corpus, same in by_corpus.items()}
+    texts = {corpus: alike(same, conditions, TEXT) for corpus, same in by_corpus.items()}
     names = {run_id: name for by_text in texts.values() for run_id, name in _named_texts(by_text).items()}
     shares = Counter(corpus for corpus, _ in {key[:2] for key in groups})
     ways = Counter(key[:2] for key in {key[:3] for key in groups})
@@ -159,7 +159,7 @@ def group_by_data(
             parts.append(f"POS by {SCORE_NAMES.get(pos_score, pos_score)}")
         if permuted is not None:
             parts.append(f"{permuted} permuted")
-        note = _text_note(same, texts[corpus], known)
+        note = _text_note(same, texts[corpus], conditions)
         by_name: dict[str, list[Run]] = defaultdict(list)
         for run in same:
             by_name[names[run.id]].append(run)
@@ -242,8 +242,8 @@ def text_names(runs: Iterable[Run], conditions: Mapping[int, Conditions]) -> dic
         for run in same:
             if run.id not in texts and (text := conditions.get(run.id, UNKNOWN).text):
                 texts[run.id] = text
-        known = set(texts.values()) - ({None} if len(groups) == 1 else set())
-        names |= {run_id: _text_name(text) if len(known) > 1 else "" for run_id, text in texts.items()}
+        distinct = set(texts.values()) - ({None} if len(groups) == 1 else set())
+        names |= {run_id: _text_name(text) if len(distinct) > 1 else "" for run_id, text in texts.items()}
     return names
 
 
@@ -261,10 +261,10 @@ def older_texts(runs: Collection[Run], conditions: Mapping[int, Conditions]) -> 
     }
 
 
-def common_conditions(known: Sequence[Conditions]) -> Conditions:
+def common_conditions(conditions: Sequence[Conditions]) -> Conditions:
     """The conditions of runs that agree in them, where any of them recorded one."""
     text, precision, alignment = (
-        next(filter(None, map(of, known)), None) for of in (TEXT, *RESOLVED.values())
+        next(filter(None, map(of, conditions)), None) for of in (TEXT, *RESOLVED.values())
     )
     return Conditions(text, precision, alignment)
 
@@ -293,10 +293,10 @@ def means_by_run(
     runs: Iterable[Run], conditions: Mapping[int, Conditions], scores: Mapping[int, float]
 ) -> dict[int, float]:
     """For each run the mean score of its row in the table of runs, where it has one."""
-    known, _ = readable(runs, conditions)
-    texts = text_names(known, conditions)
+    kept, _ = readable(runs, conditions)
+    texts = text_names(kept, conditions)
     means: dict[int, float] = {}
-    for same in by_configuration(known).values():
+    for same in by_configuration(kept).values():
         for row in by_conditions(same, conditions, texts).values():
             # STL's tasks share a row, but only one of them has the score.
             if of := [scores[run.id] for run in sampled(row, conditions) if run.id in scores]:

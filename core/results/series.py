@@ -21,7 +21,7 @@ from core.wording import number
 
 SPLITS = ("test", "dev")
 _OPTION = re.compile(r"(?<=[?&])(\w+)=([^&]+)(?=&|$)")
-_SYMBOLS = {"alpha": "α", **{name: known.symbol for name, known in FIELD_HELP.items() if known.symbol}}
+_SYMBOLS = {"alpha": "α", **{name: help_.symbol for name, help_ in FIELD_HELP.items() if help_.symbol}}
 # Scores on other text do not make one line.
 _SCORED_ON = ("dev", "test", "dev_sentences")
 _DATA = ("corpus", "fraction", "pos_score")
@@ -122,8 +122,8 @@ class ScoresAgainst:
                 for value, scores in line.by_seed.items()
                 if value in of_base
             }
-            if known := {value: by_seed for value, by_seed in paired.items() if by_seed}:
-                lines.append(ScoreLine(line.task, line.split, known))
+            if with_seeds := {value: by_seed for value, by_seed in paired.items() if by_seed}:
+                lines.append(ScoreLine(line.task, line.split, with_seeds))
         return tuple(lines)
 
     @property
@@ -146,14 +146,14 @@ def number_series(runs: Iterable[Run], conditions: Mapping[int, Conditions] | No
     `Store.conditions`) are in no series with those on its newest.
     """
     runs = [run for run in runs if run.state is RunState.SUCCEEDED]
-    known = conditions or {}
-    texts = older_texts(runs, known)
+    conditions = conditions or {}
+    texts = older_texts(runs, conditions)
     on_text: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
         on_text[texts.get(run.id, "")].append(run)
     by_id: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for text, same in on_text.items():
-        for run in sampled(same, known):
+        for run in sampled(same, conditions):
             by_id[run.configuration_id, text].append(run)
     settings = {key: _settings(alike[0].config) for key, alike in by_id.items()}
     names = dict.fromkeys(name for values in settings.values() for name in values)
@@ -187,16 +187,16 @@ def baselines(
     configuration that varies in the setting too is compared at equal values. The last are the values of the
     series themselves. All are on the data of the series: none varies where the setting is of the data.
     """
-    known = conditions or {}
+    conditions = conditions or {}
     every = [run for run in runs if run.state is RunState.SUCCEEDED]
-    texts = older_texts(every, known)
+    texts = older_texts(every, conditions)
     text, data = texts.get(series.run_ids[0], ""), _data(series.config, series.setting)
     on_data = [
         run for run in every if texts.get(run.id, "") == text and _data(run.config, series.setting) == data
     ]
     varying = [
         other
-        for other in number_series(on_data, known)
+        for other in number_series(on_data, conditions)
         if other.setting == series.setting
         and other.runs.keys() & series.runs.keys()
         and other.run_ids != series.run_ids
@@ -207,7 +207,7 @@ def baselines(
     if series.setting not in _DATA and series.setting in comparison_values(series.config):
         others += [
             dict.fromkeys(series.runs, same)
-            for same in by_configuration(sampled(on_data, known)).values()
+            for same in by_configuration(sampled(on_data, conditions)).values()
             if taken.isdisjoint(run.id for run in same)
         ]
         own = [
@@ -248,17 +248,17 @@ def scores_against(
     series: Series, scores: Iterable[StoredScore], baseline: Baseline | None = None
 ) -> ScoresAgainst:
     """These scores by value of the setting and seed; with those of a baseline, on the tasks of the series."""
-    known = {(score.run_id, score.split, score.task): score.score for score in scores if score.is_defined}
-    scored = {task for _, _, task in known}
+    defined = {(score.run_id, score.split, score.task): score.score for score in scores if score.is_defined}
+    scored = {task for _, _, task in defined}
     runs = sorted(chain.from_iterable(series.runs.values()), key=lambda run: run.id)
     named = dict.fromkeys(task for run in runs for task in run.config.tasks)
     tasks = tuple(task for task in named if task in scored)
-    base = () if baseline is None else _lines(baseline.runs, tasks, known)
-    return ScoresAgainst(series, tasks, _lines(series.runs, tasks, known), baseline, base)
+    base = () if baseline is None else _lines(baseline.runs, tasks, defined)
+    return ScoresAgainst(series, tasks, _lines(series.runs, tasks, defined), baseline, base)
 
 
 def _lines(
-    runs: Mapping[float, Sequence[Run]], tasks: Sequence[str], known: Mapping[tuple[int, str, str], float]
+    runs: Mapping[float, Sequence[Run]], tasks: Sequence[str], defined: Mapping[tuple[int, str, str], float]
 ) -> tuple[ScoreLine, ...]:
     """A line for each task and for the mean of all, on each split; of a repeated seed the newest counts."""
     by_value = {value: sorted(of_value, key=lambda run: run.id) for value, of_value in runs.items()}
@@ -269,9 +269,9 @@ def _lines(
         for value, of_value in by_value.items():
             by_task = [
                 {
-                    run.config.seed: known[run.id, split, task]
+                    run.config.seed: defined[run.id, split, task]
                     for run in of_value
-                    if (run.id, split, task) in known
+                    if (run.id, split, task) in defined
                 }
                 for task in of_mean
             ]

@@ -120,11 +120,11 @@ def suspects(
     """
     if not 0.5 < agree <= 1:
         raise ConfigError("agree", f"agree: {agree:g} is not a share above 0.5, up to 1.")
-    found, problems, known = list[Suspects](), list[str](), dict[str, None]()
+    found, problems, stored_tasks = list[Suspects](), list[str](), dict[str, None]()
     for group, runs in results.groups.items():
         methods = [sampled(of, results.conditions) for of in by_configuration(runs).values()]
         stored = _stored(store, methods, split)
-        known |= dict.fromkeys(stored)
+        stored_tasks |= dict.fromkeys(stored)
         votes = {}
         for task, of_task in stored.items():
             try:
@@ -139,11 +139,11 @@ def suspects(
             for task in votes
             if tasks is None or task in tasks
         ]
-    if unknown := [task for task in tasks or () if task not in known]:
+    if unknown := [task for task in tasks or () if task not in stored_tasks]:
         raise ConfigError(
             "task",
             f"task: no {split} predictions on '{shortened(unknown[0])}' are stored; "
-            f"{f'name {first_of(list(known))}' if known else 'runs of before they were stored have none'}.",
+            f"{f'name {first_of([*stored_tasks])}' if stored_tasks else 'older runs have none'}.",
         )
     if not found:
         raise MRNLabError(

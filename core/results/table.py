@@ -281,7 +281,7 @@ def _row(
     for seed, run_id in sorted(counted):
         for task, score in dev.get(run_id, {}).items():
             on_dev[task][seed] = score
-    known = [conditions[run_id] for _, run_id in counted if run_id in conditions]
+    recorded = [conditions[run_id] for _, run_id in counted if run_id in conditions]
     return ResultRow(
         key,
         name="",
@@ -294,7 +294,7 @@ def _row(
             for task, of in defined.items()
             if of
         },
-        conditions=common_conditions(known),
+        conditions=common_conditions(recorded),
         dev=dict(on_dev),
         undefined={
             task: tuple(run_id for run_id in of.values() if not by_run[run_id][task].is_defined)
@@ -359,9 +359,9 @@ def _named(rows: Sequence[ResultRow], resolved: Mapping[str, str]) -> list[Resul
 
 def _sort_key(row: ResultRow) -> tuple[int, int, int]:
     """The order of the papers: by paradigm, then by encoder in the order of the registry."""
-    known = list(WORD_ENCODERS)
+    encoders = list(WORD_ENCODERS)
     encoder = row.config.encoder
-    return _ORDER[row.config.paradigm], known.index(encoder) if encoder in known else 0, row.run_ids[0]
+    return _ORDER[row.config.paradigm], encoders.index(encoder) if encoder in encoders else 0, row.run_ids[0]
 
 
 def _base(encoder: str) -> str:

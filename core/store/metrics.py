@@ -73,14 +73,14 @@ class Metrics(Database):
         self, connection: Connection, keys: Collection[MetricKey], *, make: bool = False
     ) -> dict[MetricKey, int]:
         """The ids of keys; unknown keys are added (`make`) or left out."""
-        known = self._stored_ids(connection)
+        ids_by_key = self._stored_ids(connection)
         # In one order, so that two writers who make the same keys do not wait for each other for ever.
-        new = sorted(key for key in keys if key not in known)
+        new = sorted(key for key in keys if key not in ids_by_key)
         if make and new:
             rows = [{"task": key.task, "split": key.split, "name": key.name} for key in new]
             self.insert(connection, metric_keys, rows, keys=("task", "split", "name"))
-            known = self._stored_ids(connection)
-        return {key: known[key] for key in keys if key in known}
+            ids_by_key = self._stored_ids(connection)
+        return {key: ids_by_key[key] for key in keys if key in ids_by_key}
 
     @staticmethod
     def _stored_ids(connection: Connection) -> dict[MetricKey, int]:
@@ -118,9 +118,9 @@ class Metrics(Database):
         curves: list[MetricSeries] = []
         with self.transaction(write=False) as connection:
             ids = self._ids_of(connection, {key for _, key in steps})
-            known = [(run, ids[key], step) for (run, key), step in steps.items() if key in ids]
-            for start in range(0, len(known), _MOST_CURVES):
-                part = wanted.data(known[start : start + _MOST_CURVES]).cte()
+            asked = [(run, ids[key], step) for (run, key), step in steps.items() if key in ids]
+            for start in range(0, len(asked), _MOST_CURVES):
+                part = wanted.data(asked[start : start + _MOST_CURVES]).cte()
                 same = (metrics.c.run_id == part.c.run_id) & (metrics.c.key_id == part.c.key_id)
                 later = metrics.c.step > part.c.step
                 rows = select(*_COLUMNS).join_from(part, metrics, same & later)

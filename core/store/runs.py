@@ -194,13 +194,15 @@ class Runs(Database):
         """The runs that these statements select by (id, revision). Only new or changed rows are fetched."""
         heads = sorted((tuple(row) for part in parts for row in connection.execute(part)), reverse=True)
         heads = heads[:limit]
-        known = self._read_runs
-        rows_by_id = {head[0]: known[head[0]] for head in heads if known.get(head[0], (None,))[0] == head[1]}
+        cached = self._read_runs
+        rows_by_id = {
+            head[0]: cached[head[0]] for head in heads if cached.get(head[0], (None,))[0] == head[1]
+        }
         for chunk in in_chunks(run_id for run_id, _ in heads if run_id not in rows_by_id):
             for row in connection.execute(select(runs).where(runs.c.id.in_(chunk))):
                 rows_by_id[row.id] = (row.revision, run_of(row))
         if not connection.get_execution_options().get("write"):
-            known.update(rows_by_id)  # what a write transaction reads may be rolled back
+            cached.update(rows_by_id)  # what a write transaction reads may be rolled back
         return [rows_by_id[run_id][1] for run_id, _ in heads]
 
     def _with_facts(self, connection: Connection, listed: Sequence[Run]) -> list[RunWithFacts]:
@@ -232,17 +234,17 @@ class Runs(Database):
             for chunk in in_chunks(run_id for run_id in by_id if run_id not in by_run):
                 for run_id, (feats_sentences, repeats, *values), problem in _some_facts(connection, chunk):
                     text, precision, alignment = (value or None for value in values)
-                    known = Conditions(text, precision, alignment, problem)
+                    conditions = Conditions(text, precision, alignment, problem)
                     try:
-                        found = _REPEATS.validate_json(repeats or "[]")
-                        known = dataclasses.replace(known, repeats=found)
+                        stored_repeats = _REPEATS.validate_json(repeats or "[]")
+                        conditions = dataclasses.replace(conditions, repeats=stored_repeats)
                     except ValidationError:
-                        known = dataclasses.replace(known, problem=unlike_now("repeats"))
+                        conditions = dataclasses.replace(conditions, problem=unlike_now("repeats"))
                     config = by_id[run_id].config
                     learns_features = any(FEATURE in name for name in (config.corpus, *config.tasks))
-                    if known.text and learns_features and not feats_sentences:
-                        known = dataclasses.replace(known, text=f"old-{known.text}")
-                    by_run[run_id] = known
+                    if conditions.text and learns_features and not feats_sentences:
+                        conditions = dataclasses.replace(conditions, text=f"old-{conditions.text}")
+                    by_run[run_id] = conditions
         for run in by_id.values():
             if run.state in ENDED and run.id in by_run:
                 self._conditions[run.id, run.attempt] = by_run[run.id]
@@ -327,8 +329,8 @@ class Runs(Database):
         with self.transaction() as connection:
             self.guard(connection, run_id, None)
             same = (events.c.run_id == run_id, events.c.time == at, events.c.message == message)
-            known = select(events.c.id).where(*same, events.c.kind == kind).limit(1)
-            if at is None or connection.scalar(known) is None:
+            stored = select(events.c.id).where(*same, events.c.kind == kind).limit(1)
+            if at is None or connection.scalar(stored) is None:
                 self.insert_event(connection, run_id, kind, message, at)
 
     def events(self, run_id: int) -> list[RunEvent]:

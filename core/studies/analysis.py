@@ -249,10 +249,10 @@ def _by_seed(
     by_target: dict[str, dict[int, float]] = {}
     for seed, runs in runs_by_seed.items() if scores else ():
         scored = {task: score for run in runs for task, score in scores.get(run, {}).items()}
-        known = {target: scored[target] for target in targets if target in scored}
-        if len(known) == len(targets):
-            known[MEAN] = math.fsum(known.values()) / len(targets)
-        for target, score in known.items():
+        of_seed = {target: scored[target] for target in targets if target in scored}
+        if len(of_seed) == len(targets):
+            of_seed[MEAN] = math.fsum(of_seed.values()) / len(targets)
+        for target, score in of_seed.items():
             by_target.setdefault(target, {})[seed] = score
     return by_target
 

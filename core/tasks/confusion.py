@@ -49,11 +49,11 @@ def summed(parts: Sequence[Confusion]) -> Confusion:
 
 def label_confusion(gold: Labels, predicted: Labels) -> Confusion:
     """The matrix of labels; both must have the same lengths. Labels are in the order of their names."""
-    known, guess = numbered(gold, predicted)
-    size = len(known.names)
-    counts = np.bincount(known.numbers * size + guess, minlength=size**2).reshape(size, size)
-    order = sorted(range(size), key=known.names.__getitem__)
-    names = tuple(known.names[number] for number in order)
+    packed, guess = numbered(gold, predicted)
+    size = len(packed.names)
+    counts = np.bincount(packed.numbers * size + guess, minlength=size**2).reshape(size, size)
+    order = sorted(range(size), key=packed.names.__getitem__)
+    names = tuple(packed.names[number] for number in order)
     return Confusion(names, names, counts[np.ix_(order, order)])
 
 

@@ -108,9 +108,9 @@ class Packed(Sequence[tuple[str, ...]]):
 
     def mapped(self, change: Callable[[str], str]) -> Packed:
         """The rows with each text changed."""
-        known = Numbering[str]()
-        table = np.array([known[change(name)] for name in self.names], dtype=np.int64)
-        return Packed(tuple(known), shortest(table, len(known))[self.numbers], self.offsets)
+        numbering = Numbering[str]()
+        table = np.array([numbering[change(name)] for name in self.names], dtype=np.int64)
+        return Packed(tuple(numbering), shortest(table, len(numbering))[self.numbers], self.offsets)
 
     def flags(self, is_so: Callable[[str], bool]) -> NDArray[np.bool_]:
         """(N,) whether each text is so."""
@@ -167,12 +167,14 @@ def joined(parts: Sequence[Packed]) -> Packed:
     """The rows of all parts, one after the other."""
     if len(parts) == 1:
         return parts[0]
-    known = Numbering[str]()
-    tables = [np.array([known[name] for name in part.names], dtype=np.int64) for part in parts]
-    numbers = [shortest(table, len(known))[part.numbers] for table, part in zip(tables, parts, strict=True)]
+    numbering = Numbering[str]()
+    tables = [np.array([numbering[name] for name in part.names], dtype=np.int64) for part in parts]
+    numbers = [
+        shortest(table, len(numbering))[part.numbers] for table, part in zip(tables, parts, strict=True)
+    ]
     lengths = [part.lengths for part in parts]
     return Packed(
-        tuple(known),
+        tuple(numbering),
         np.concatenate([np.zeros(0, np.uint8), *numbers]),
         offsets(np.concatenate([np.zeros(0, np.int64), *lengths])),
     )

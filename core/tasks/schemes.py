@@ -236,7 +236,7 @@ def _bare(words: Counter[str]) -> Notation | None:
 def _is_plausible(found: Notation, kinds: set[str], *, has_outside: bool) -> bool:
     """Whether labels that can be read as spans are indeed labels of spans."""
     letters = found.prefixes
-    if not any(letters <= known for known in _SCHEMES.values()):
+    if not any(letters <= letters_of_spelling for letters_of_spelling in _SCHEMES.values()):
         return False
     if found.spelling is _CANONICAL and all(kind[0].isupper() for kind in kinds):
         return True

@@ -227,20 +227,22 @@ def sentence_counts(score_name: str, gold: Labels, predicted: Labels) -> Counts:
     (`f1_conll`, `seqeval_f1`) or words (`accuracy`, where every word is predicted). Of numbers (`pearson`)
     the six columns of `_products`.
     """
-    known, guess = numbered(gold, predicted)
+    packed, guess = numbered(gold, predicted)
     if score_name == PEARSON:
         pair = [np.array([float(text) for (text,) in rows]) for rows in (gold, predicted)]
         # One centre for all systems: a test over sentences exchanges their predictions.
         return _products(*(_centred(numbers, float(np.mean(pair[0]))) for numbers in pair))
     if score_name == "accuracy":
-        right = np.bincount(_sentences(known.lengths)[known.numbers == guess], minlength=len(known.lengths))
-        return np.stack([known.lengths, known.lengths, right], axis=1)
+        right = np.bincount(
+            _sentences(packed.lengths)[packed.numbers == guess], minlength=len(packed.lengths)
+        )
+        return np.stack([packed.lengths, packed.lengths, right], axis=1)
     if score_name == "seqeval_f1":
         return _by_sentence(
-            seqeval_spans(known, known.numbers), seqeval_spans(known, guess), known.lengths + 1
+            seqeval_spans(packed, packed.numbers), seqeval_spans(packed, guess), packed.lengths + 1
         )
-    _, true, predicted_spans = span_pair(known, guess)
-    return _by_sentence(true, predicted_spans, known.lengths)
+    _, true, predicted_spans = span_pair(packed, guess)
+    return _by_sentence(true, predicted_spans, packed.lengths)
 
 
 def _products(gold: Floats, predicted: Floats) -> Floats:

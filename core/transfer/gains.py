@@ -88,9 +88,9 @@ class Gains:
     @property
     def over_all(self) -> dict[Pair, Comparison]:
         """The gains as one family, for sentences on the whole matrix: p corrected for all pairs."""
-        known = {pair: gain for pair, gain in self.pairs.items() if not gain.learned_nothing}
+        learned = {pair: gain for pair, gain in self.pairs.items() if not gain.learned_nothing}
         return compare_paired(
-            {pair: (gain.by_seed, dict.fromkeys(gain.by_seed, 0.0)) for pair, gain in known.items()}
+            {pair: (gain.by_seed, dict.fromkeys(gain.by_seed, 0.0)) for pair, gain in learned.items()}
         )
 
     def matrix(self, *, relative: bool = False) -> NDArray[np.float64]:
@@ -155,9 +155,9 @@ def gains_of(
                 by_seed={seed: beside[main, aux][seed] - singles[seed] for seed in seeds},
             )
     gains = {pair: gains[pair] for pair in beside if pair in gains}
-    known = {task for pair in gains for task in pair} | alone.keys()
+    named = {task for pair in gains for task in pair} | alone.keys()
     return Gains(
-        tuple(task for task in order if task in known),
+        tuple(task for task in order if task in named),
         {task: summary(alone[task].values()) for task in order if task in alone},
         gains,
     )

@@ -101,7 +101,7 @@ class Predictor:
     always: bool = False
 
     @property
-    def known(self) -> Mask:
+    def has_value(self) -> Mask:
         """(P,) which pairs have a value."""
         return np.asarray(np.isfinite(self.values).any(axis=1))
 
@@ -111,7 +111,9 @@ class Predictor:
             return values
         from scipy.stats import percentileofscore  # here as below: the page imports this module
 
-        below = percentileofscore(self.values[self.known, 0], values[:, 0], kind="mean", nan_policy="omit")
+        below = percentileofscore(
+            self.values[self.has_value, 0], values[:, 0], kind="mean", nan_policy="omit"
+        )
         return np.asarray(below, dtype=np.float64)[:, None] / 100
 
 
@@ -192,8 +194,8 @@ class Regression:
 
 def fit(values: Floats, gained: Mask) -> Regression:
     """The regression of gained (P,) on values (P, F), scaled by these pairs."""
-    known = np.where(np.isfinite(values).any(axis=0), values, 0.0)
-    low, high, median = np.nanmin(known, axis=0), np.nanmax(known, axis=0), np.nanmedian(known, axis=0)
+    finite = np.where(np.isfinite(values).any(axis=0), values, 0.0)
+    low, high, median = np.nanmin(finite, axis=0), np.nanmax(finite, axis=0), np.nanmedian(finite, axis=0)
     width = np.where(high > low, high - low, 1.0)
     unfitted = Regression(low, width, (median - low) / width, median, median, 0.0)
     inputs = unfitted.scaled(values)
@@ -271,9 +273,9 @@ def judge(
 
 def _judged(pairs: Pairs, predictor: Predictor) -> tuple[Pairs, Floats]:
     """The pairs for which the predictor has a value, and their values as the regression takes them."""
-    known = np.flatnonzero(predictor.known)
-    judged = Pairs(tuple(pairs.names[index] for index in known), pairs.gains[known])
-    return judged, predictor.scaled(predictor.values[known])
+    with_value = np.flatnonzero(predictor.has_value)
+    judged = Pairs(tuple(pairs.names[index] for index in with_value), pairs.gains[with_value])
+    return judged, predictor.scaled(predictor.values[with_value])
 
 
 Folds = Iterable[tuple[NDArray[Any], NDArray[Any]]]
@@ -388,8 +390,8 @@ def flat_beside_steep(
     a bootstrap over tasks (`Pairs.counts`).
     """
     steepness = {
-        task: -(known.values["gradient_20"] + known.values["gradient_30"]) / 2
-        for task, known in features.items()
+        task: -(curve.values["gradient_20"] + curve.values["gradient_30"]) / 2
+        for task, curve in features.items()
         if task in pairs.tasks
     }
     finite = [value for value in steepness.values() if math.isfinite(value)]
@@ -427,10 +429,10 @@ def coefficients(
     The bootstrap is `Pairs.counts`. Scales and imputed values stay those of all pairs, so that weights
     have the same unit in every draw. Pairs for which the predictor has no value are left out.
     """
-    known, gained = predictor.known, pairs.gains > 0
-    fitted = fit(predictor.values[known], gained[known])
-    inputs = fitted.scaled(predictor.values[known])
-    drawn = [logistic(inputs, gained[known], counts[known])[0] for counts in pairs.counts(draws)]
+    has_value, gained = predictor.has_value, pairs.gains > 0
+    fitted = fit(predictor.values[has_value], gained[has_value])
+    inputs = fitted.scaled(predictor.values[has_value])
+    drawn = [logistic(inputs, gained[has_value], counts[has_value])[0] for counts in pairs.counts(draws)]
     low, high = np.percentile(drawn, (2.5, 97.5), axis=0)
     rows = zip(predictor.features, fitted.weights.tolist(), low.tolist(), high.tolist(), strict=True)
     return tuple(Coefficient(*row) for row in rows)

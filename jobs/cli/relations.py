@@ -244,11 +244,11 @@ def _embeddings(store: Store, run: RunWithFacts, step: int | None) -> tuple[Snap
     if not run.config.embeds_tasks:
         raise MRNLabError(f"Run {run.id} has no task embeddings; launch one with --set task_embedding=input.")
     cosines = run_embeddings(store, run)
-    known = [key for key in cosines if step in (None, key.step)]
-    if not known:
+    of_step = [key for key in cosines if step in (None, key.step)]
+    if not of_step:
         at = "" if step is None else f" at step {step}"
         raise MRNLabError(f"Run {run.id} has no cosines of task embeddings stored{at}.")
-    return known[-1], cosines[known[-1]]
+    return of_step[-1], cosines[of_step[-1]]
 
 
 def _print_matrix(

@@ -107,12 +107,12 @@ def _time(settings: Sequence[SettingCounts]) -> str:
 
 def plan_document(listing: Listed, plan: Sequence[SettingCounts]) -> dict[str, Any]:
     """The plan as one document; fields still to be chosen on dev are null, and in `chosen_on_dev`."""
-    known = [setting.seconds for setting in plan if setting.seconds is not None]
+    estimates = [setting.seconds for setting in plan if setting.seconds is not None]
     return {
         "settings": [dataclasses.asdict(setting) for setting in plan],
         "search": sum(setting.search for setting in plan),
         "final": sum(setting.final for setting in plan),
-        "seconds": sum(known) if len(known) == len(plan) else None,
+        "seconds": sum(estimates) if len(estimates) == len(plan) else None,
         "runs": [
             {
                 "setting": planned.setting,
@@ -370,9 +370,11 @@ def _print_results(
     elif study.pairs:
         from jobs.studies.pairs import pairs_document, pairs_of, pairs_report
 
-        known = pairs_of(store, study, settings)
-        document = partial(dict, ((part, pairs_document(*pairs)) for part, pairs in known.items()))
-        parts = chain.from_iterable(pairs_report(part, *pairs, study.pairs) for part, pairs in known.items())
+        by_part = pairs_of(store, study, settings)
+        document = partial(dict, ((part, pairs_document(*pairs)) for part, pairs in by_part.items()))
+        parts = chain.from_iterable(
+            pairs_report(part, *pairs, study.pairs) for part, pairs in by_part.items()
+        )
     else:
         results = StudyRuns(store, settings).results()
         if form is _Report.CURVES:

@@ -44,19 +44,19 @@ def transfer(
     from jobs.studies.pairs import pairs_document, pairs_report
 
     with opened_store(ctx) as store:
-        known = {each.key: each for each in pair_groups(store)}
+        groups = {each.key: each for each in pair_groups(store)}
         if group is None:
             rows = [
                 (each.key, corpus_name(each.config), len(each.gains.tasks), len(each.gains.pairs))
-                for each in known.values()
+                for each in groups.values()
             ]
             print_rows(("group", "corpus", "tasks", "ordered pairs"), rows, csv=False, json_=json_)
             return
-        if group not in known:
+        if group not in groups:
             raise MRNLabError(
                 f"There is no group '{group}'; `mrnlab transfer` lists those with a trained pair of tasks."
             )
-        chosen = known[group]
+        chosen = groups[group]
         pair_evidence = evidence(store, chosen)
     if json_:
         print_json(pairs_document(chosen, pair_evidence))

@@ -64,10 +64,10 @@ def export_run(store: Store, run_id: int, folder: Path, tasks: Sequence[str] | N
     from core.models.task_folders import save_task_folders
 
     tagger = load(checkpoint)
-    known = list(tagger.labels)
-    if unknown := [task for task in tasks or () if task not in known]:
-        raise MRNLabError(f"Run {run_id} has no task '{unknown[0]}'; it has {', '.join(known)}.")
-    folders = folder_names([task for task in known if tasks is None or task in tasks])
+    trained = list(tagger.labels)
+    if unknown := [task for task in tasks or () if task not in trained]:
+        raise MRNLabError(f"Run {run_id} has no task '{unknown[0]}'; it has {', '.join(trained)}.")
+    folders = folder_names([task for task in trained if tasks is None or task in tasks])
     transformer = record.run.config.transformer
     spec = ENCODERS.get(transformer or "")
     # A frozen encoder whose weights are part of every installation is not exported.
@@ -159,7 +159,7 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         "some": lambda names: first_of([_code(name) for name in names], _MOST_NAMES),
     }
     template = environment.from_string(Path(__file__).with_name("card.md.jinja").read_text(encoding="utf-8"))
-    known = CATALOGUE.get(run.config.corpus)
+    catalogued = CATALOGUE.get(run.config.corpus)
     return template.render(
         metadata=_metadata(record, file, schemes).to_yaml(),
         title=_title(run),
@@ -177,7 +177,7 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         text_folders=_some(file.folders, tasks_reading(schemes, "sentence", "text", "pair")),
         score_names=sorted({score.score_name for score in record.scores}),
         corpus=corpus_name(run.config),
-        corpus_description=known.description if known else "",
+        corpus_description=catalogued.description if catalogued else "",
         took="unknown time" if run.seconds is None else duration(run.seconds),
         fields=run.description_lines,
         unseen={task.name: sorted(set().union(*task.unseen.values())) for task in run.task_facts},
@@ -241,20 +241,20 @@ def _task_type(schemes: Mapping[str, str], *tasks: str) -> str:
 
 def _datasets(corpus: str) -> list[str]:
     bases = bases_of(corpus)
-    known = [CATALOGUE[base].repository for base in bases if base in CATALOGUE]
+    repositories = [CATALOGUE[base].repository for base in bases if base in CATALOGUE]
     named = [HubName.read(base) for base in bases if is_hub(base)]
-    return [*filter(None, known), *(name.source for name in named if name.folder is None)]
+    return [*filter(None, repositories), *(name.source for name in named if name.folder is None)]
 
 
 def _metadata(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> ModelCardData:
     config = record.run.config
-    known = CATALOGUE.get(config.corpus)
+    catalogued = CATALOGUE.get(config.corpus)
     name = config.transformer or ""
     on_hub = re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not Path(name).exists()
     encoder = ENCODERS[name].source if name in ENCODERS else name if on_hub else None
     return ModelCardData(
         # All corpora of the catalogue are English; the language of others is unknown.
-        language="en" if known else None,
+        language="en" if catalogued else None,
         library_name="transformers" if file.folders else None,
         pipeline_tag=_task_type(schemes, *(file.folders or schemes)),
         tags=[

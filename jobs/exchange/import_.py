@@ -104,9 +104,9 @@ def _imported(store: Store, fill: Callable[[Path], None], name: str, *, again: b
             fill(copy)
             verified(copy)
             file, record = read_export(copy)
-            known = store.same_run(record.run)
-            if known is not None and not again:
-                return Imported(known.id, True)
+            same = store.same_run(record.run)
+            if same is not None and not again:
+                return Imported(same.id, True)
             _check_model(copy / CHECKPOINT, file)
         except _NoExport as error:
             raise MRNLabError(
@@ -134,8 +134,8 @@ def _import_record(store: Store, record: RunRecord, note: str, checkpoint: Path,
     target: Path | None = None
     try:
         with store.queueing_alone():
-            if not again and (known := store.same_run(record.run)) is not None:
-                return Imported(known.id, True)
+            if not again and (same := store.same_run(record.run)) is not None:
+                return Imported(same.id, True)
             run_id = store.import_record(record, note)
             target = checkpoint_dir(run_id)
             if target.exists():

@@ -169,15 +169,15 @@ def _run_seconds(
     seconds: list[float | None] = []
     for config, number in zip(configs, threads, strict=True):
         kind = _kind(config)
-        known = times.get((kind, number))
-        if known is None:
+        measured = times.get((kind, number))
+        if measured is None:
             seconds.append(None)
             continue
-        start = known.start
+        start = measured.start
         if start is None:
             first_starts = max(0, min(at_once, counts[kind]) - warm)
-            start = known.first_start * first_starts / counts[kind]
-        seconds.append(start + known.per_pass * config.fraction * config.epochs)
+            start = measured.first_start * first_starts / counts[kind]
+        seconds.append(start + measured.per_pass * config.fraction * config.epochs)
     return tuple(seconds)
 
 
@@ -310,10 +310,10 @@ def queue_left(store: Store, ids: Collection[int] | None = None) -> float | None
         training = training if queued else [run for run in training if run.id in ids]
     left = eta(store, training)
     waiting = [run.config for run in queued if not run.config_problem]
-    known = [run for run in training if not run.config_problem]
-    configs = [*waiting, *(run.config for run in known)]
+    readable = [run for run in training if not run.config_problem]
+    configs = [*waiting, *(run.config for run in readable)]
     expected = cost(store, configs, warm=len(training))
-    for run, seconds in zip(known, expected.runs[len(waiting) :], strict=True):
+    for run, seconds in zip(readable, expected.runs[len(waiting) :], strict=True):
         if seconds is not None:
             # Without a batch all is left; the pace of the first batches is too slow.
             left[run.id] = min(left.get(run.id, seconds), seconds)

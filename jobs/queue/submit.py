@@ -158,7 +158,7 @@ def submit(
     (engine or default_engine()).ensure_workers(store)
     if not reuse:
         return ids, []
-    numbers = {run: known.id for run, known in present.items()} | dict(zip(missing, ids, strict=True))
+    numbers = {run: stored.id for run, stored in present.items()} | dict(zip(missing, ids, strict=True))
     return [numbers[run] for run in wanted], [present[run].id for run in wanted if run in present]
 
 
@@ -284,13 +284,13 @@ def up_to_date(
     precisions = _precisions_now(store) if needs_precision else {}
 
     def is_same(run: Run) -> bool:
-        known, config = conditions.get(run.id, Conditions()), run.config
+        recorded, config = conditions.get(run.id, Conditions()), run.config
         data = (config.corpus, config.columns)
-        pairs = [(known.text, text_now(*data) if known.text else None)]
+        pairs = [(recorded.text, text_now(*data) if recorded.text else None)]
         if config.precision == "auto":
-            pairs.append((known.precision, precisions.get(config.device)))
-        if may_read and config.alignment == "auto" and config.added_to is None and known.alignment:
-            pairs.append((known.alignment, alignment_now(*data, config.tasks)))
+            pairs.append((recorded.precision, precisions.get(config.device)))
+        if may_read and config.alignment == "auto" and config.added_to is None and recorded.alignment:
+            pairs.append((recorded.alignment, alignment_now(*data, config.tasks)))
         return all(None in pair or pair[0] == pair[1] for pair in pairs)
 
     return [run for run in runs if is_same(run)]
@@ -322,9 +322,9 @@ def _precisions_now(store: Store) -> dict[str, str]:
     for run in store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST):
         if run.config.precision == "auto" and run.owner is not None:  # an imported run has no owner
             newest.setdefault(run.config.device, run)
-    known = store.conditions(newest.values())
+    recorded = store.conditions(newest.values())
     return {
         device: precision
         for device, run in newest.items()
-        if run.id in known and (precision := known[run.id].precision) is not None
+        if run.id in recorded and (precision := recorded[run.id].precision) is not None
     }

@@ -65,8 +65,8 @@ def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
     with_pairs = {
         key: runs for key, runs in by_key.items() if any(len(run.config.tasks) == 2 for run in runs)
     }
-    known = up_to_date(store, [run for runs in with_pairs.values() for run in runs], any_precision=True)
-    scores: dict[int, dict[str, float]] = {run.id: {} for run in known}
+    current = up_to_date(store, [run for runs in with_pairs.values() for run in runs], any_precision=True)
+    scores: dict[int, dict[str, float]] = {run.id: {} for run in current}
     for score in store.scores(list(scores), "test", with_reports=False):
         if score.is_defined:
             scores[score.run_id][score.task] = score.score
@@ -92,9 +92,9 @@ def run_gradients(store: Store, run: Run) -> NDArray[np.float64]:
     """The cosines (T, T) of the gradients of a run's tasks, in the mean over its measurements."""
     curves = store.metrics_since({(run.id, key): -1 for key in _keys(gradient_curve, run.config.tasks)})
     means = {
-        (curve.key.task, curve.key.name): float(known.mean())
+        (curve.key.task, curve.key.name): float(finite.mean())
         for curve in curves
-        if len(known := curve.value[np.isfinite(curve.value)])
+        if len(finite := curve.value[np.isfinite(curve.value)])
     }
     return cosine_matrix(gradient_curve, run.config.tasks, means)
 

@@ -89,9 +89,9 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
         *baselines(complete),
         *feature_predictors(complete, features, data_seconds, curve_seconds),
         *(
-            single_number(name, complete, known.by_pair, known.seconds)
-            for name, known in numbers.items()
-            if known.by_pair
+            single_number(name, complete, measure.by_pair, measure.seconds)
+            for name, measure in numbers.items()
+            if measure.by_pair
         ),
     )
     judgements = tuple(
@@ -102,7 +102,7 @@ def evidence(store: Store, group: PairGroup) -> Evidence:
     fitted = {predictor.name: predictor for predictor in predictors if predictor.features}
     probabilities = {name: left_out_probabilities(complete, each) for name, each in fitted.items()}
     full = fitted[ALL_FEATURES]
-    weights = coefficients(complete, full) if full.known.any() else ()
+    weights = coefficients(complete, full) if full.has_value.any() else ()
     contrast = flat_beside_steep(complete, features)
     return Evidence(features, numbers, predictors, judgements, probabilities, weights, contrast)
 
@@ -151,11 +151,11 @@ def _label_amis(group: PairGroup) -> Numbers:
     except CorpusError:
         return Numbers({})
     names = {task.name for task in corpus.tasks}
-    known: dict[Pair, float] = {}
+    amis: dict[Pair, float] = {}
     for main, aux in group.gains.pairs:
         if {main, aux} <= names:
-            known[main, aux] = known[aux, main] if (aux, main) in known else label_ami(corpus, main, aux)
-    finite = {pair: ami for pair, ami in known.items() if np.isfinite(ami)}
+            amis[main, aux] = amis[aux, main] if (aux, main) in amis else label_ami(corpus, main, aux)
+    finite = {pair: ami for pair, ami in amis.items() if np.isfinite(ami)}
     return Numbers(finite, time.perf_counter() - began)
 
 

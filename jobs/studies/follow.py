@@ -134,17 +134,17 @@ class _StudyQueue:
             )
         waiting = sum(run.state is RunState.QUEUED for run in by_state.active.values())
         room = _WAITING_PER_SLOT * train_at_once(self._store) - waiting
-        known = set(by_state.active)
+        begun = set(by_state.active)
         is_left = False
         for setting_runs in list(self._settings):
             due = next_runs(setting_runs, by_state.dev, by_state.failed)
             if self._stages:
                 self._report_stages(setting_runs, by_state, has_ended=not due)
-            new = [run for run in due if run not in known]
+            new = [run for run in due if run not in begun]
             if new and room > 0 and not self._queue(setting_runs, new):
                 continue
             is_left = is_left or bool(due)
-            known |= set(new)
+            begun |= set(new)
             room -= len(new)
         return not is_left
 
@@ -162,8 +162,8 @@ class _StudyQueue:
             return False
         with self._store.queueing_alone():
             now = self._runs.look()  # another command or page may have queued them meanwhile
-            known = {*now.failed, *now.active, *now.succeeded}
-            missing = [run for run in new if run not in known]
+            begun = {*now.failed, *now.active, *now.succeeded}
+            missing = [run for run in new if run not in begun]
             queue_runs(self._store, missing, launch_label(setting_runs))
         return True
 

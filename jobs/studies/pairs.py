@@ -63,7 +63,9 @@ def pairs_of(
     return {part: (group, evidence(store, group)) for part, group in groups.items()}
 
 
-def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[str, str]) -> Iterator[Part]:
+def pairs_report(
+    title: str, group: PairGroup, evidence: Evidence, names: Mapping[str, str]
+) -> Iterator[Part]:
     """Yields the headings, paragraphs and tables of one part; `names` are the tasks' titles."""
     gains = group.gains
     yield Heading(title)
@@ -76,7 +78,7 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
         "t). Bold: it gains or loses, by p corrected for the auxiliary tasks of a main task (Holm)."
     )
     yield Heading("What predicts the gain", 3)
-    yield predictors_sheet(known.judgements, with_published=True)
+    yield predictors_sheet(evidence.judgements, with_published=True)
     yield (
         "Accuracy, F1 of the class “gain”, ROC AUC and Spearman's rank correlation with the gain. "
         f"{CROSS_VALIDATION.capitalize()}: mean ± SD over 100 × 5 random folds. Tasks left out: a pair is "
@@ -84,7 +86,7 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
         "tasks. Seconds: what the numbers of all pairs take to compute. Reported: Bingel and Søgaard (2017), "
         "90 pairs of 10 tasks."
     )
-    if contrast := known.flat_beside_steep:
+    if contrast := evidence.flat_beside_steep:
         yield (
             "A main task whose loss curve is flat beside an auxiliary task whose curve is steep (Bingel and "
             f"Søgaard's hypothesis): mean gain {signed_points(contrast.kind_gain / 100)} points "
@@ -93,12 +95,12 @@ def pairs_report(title: str, group: PairGroup, known: Evidence, names: Mapping[s
             f"{signed_points(contrast.high / 100)}], by a bootstrap over tasks. Steep: above the median "
             "of minus the gradient after 20 and 30% of the steps."
         )
-    for task, features in known.features.items():
+    for task, features in evidence.features.items():
         if features.notes:
             yield f"{names.get(task, task)}: {' '.join(features.notes)}"
-    if known.coefficients:
+    if evidence.coefficients:
         yield Heading("Coefficients of all features", 3)
-        yield coefficients_sheet(known.coefficients)
+        yield coefficients_sheet(evidence.coefficients)
 
 
 def headline(group: PairGroup, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
@@ -235,22 +237,22 @@ def coefficients_sheet(weights: Sequence[Coefficient]) -> Sheet:
     return Sheet.of(("feature", "weight", "reported"), rows)
 
 
-def pairs_document(group: PairGroup, known: Evidence) -> dict[str, Any]:
+def pairs_document(group: PairGroup, evidence: Evidence) -> dict[str, Any]:
     """The report as one document: gains in points, features of tasks and numbers of pairs."""
     return {
         "corpus": corpus_name(group.config),
         "tasks": list(group.gains.tasks),
         "alone": {task: vars(score) for task, score in group.gains.alone.items()},
-        "features": {task: dict(features.values) for task, features in known.features.items()},
+        "features": {task: dict(features.values) for task, features in evidence.features.items()},
         "pairs": [
             {
                 "main": main,
                 "aux": aux,
                 **gain.as_numbers(),
-                **{name: numbers.by_pair.get((main, aux)) for name, numbers in known.numbers.items()},
+                **{name: numbers.by_pair.get((main, aux)) for name, numbers in evidence.numbers.items()},
             }
             for (main, aux), gain in group.gains.pairs.items()
         ],
-        "seconds": {predictor.name: predictor.seconds for predictor in known.predictors},
-        "judgements": [dataclasses.asdict(judgement) for judgement in known.judgements],
+        "seconds": {predictor.name: predictor.seconds for predictor in evidence.predictors},
+        "judgements": [dataclasses.asdict(judgement) for judgement in evidence.judgements],
     }

@@ -65,9 +65,9 @@ class RunsByState:
 
     def listed(self) -> list[tuple[StudyRun, Run | None]]:
         """Every planned run with its run in the store; None where it is to come."""
-        known = {**self.failed, **self.active, **self.succeeded}
+        by_config = {**self.failed, **self.active, **self.succeeded}
         return [
-            (plan, None if plan.open else known.get(plan.config))
+            (plan, None if plan.open else by_config.get(plan.config))
             for plans in self.planned_runs
             for plan in plans
         ]
@@ -78,7 +78,7 @@ class RunsByState:
         runs = {plan.config for plans in self.planned_runs for plan in plans}
         # Stopped and lost runs are not failures: `follow` queues them again.
         failures = {config for config, run in self.failed.items() if run.state is RunState.FAILED}
-        done, active = (len(runs & known.keys()) for known in (self.succeeded, self.active))
+        done, active = (len(runs & by_config.keys()) for by_config in (self.succeeded, self.active))
         return RunCounts(done, active, len(runs & failures), len(runs))
 
 
@@ -144,14 +144,14 @@ class StudyOptions:
         return ["study", self.study, *given, *["--frozen"] * (self.encoder_training == FROZEN)]
 
 
-def _names(option: str, text: str | None, known: Sequence[str]) -> Sequence[str]:
+def _names(option: str, text: str | None, choices: Sequence[str]) -> Sequence[str]:
     """The names in a list, each once; all for None. Raises ConfigError for an unknown name."""
     if text is None:
-        return known
+        return choices
     names = list(dict.fromkeys(comma_list(text)))
     for name in names or [text]:
-        if name not in known:
-            raise ConfigError(option, f"--{option}: '{name}' is not one of {', '.join(known)}.")
+        if name not in choices:
+            raise ConfigError(option, f"--{option}: '{name}' is not one of {', '.join(choices)}.")
     return names
 
 
@@ -242,8 +242,8 @@ class StudyRuns:
     def _sorted(self, runs: Sequence[Run]) -> RunsByState:
         best: dict[RunConfig, Run] = {}
         # In any precision: else workers on several machines would replace each other's runs for ever.
-        known = up_to_date(self._store, runs, any_precision=True, may_read=self._may_read)
-        for run in known:  # the newest first
+        current = up_to_date(self._store, runs, any_precision=True, may_read=self._may_read)
+        for run in current:  # the newest first
             if run.config not in best or _rank(run) > _rank(best[run.config]):
                 best[run.config] = run
         succeeded, active, failed = (

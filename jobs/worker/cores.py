@@ -41,7 +41,7 @@ class Sharing:
     slots: int
     cores: int | None
     is_idle: bool
-    known: Mapping[str, int]
+    earlier_threads: Mapping[str, int]
     is_chosen: bool = False
 
     @classmethod
@@ -67,10 +67,12 @@ class Sharing:
             return [None] * len(configs)
         share = share_of_cores(self.cores, self.slots)
         if self.is_chosen:
-            return [min(share, self.known.get(config.configuration_id, share)) for config in configs]
+            return [
+                min(share, self.earlier_threads.get(config.configuration_id, share)) for config in configs
+            ]
         is_alone = self.is_idle and len(configs) == 1
         new = self.cores if is_alone else share
-        return [self.known.get(config.configuration_id, new) for config in configs]
+        return [self.earlier_threads.get(config.configuration_id, new) for config in configs]
 
     def at_once(self, threads: Sequence[int | None]) -> int:
         """How many runs with these threads, queued together, train at once."""
@@ -95,7 +97,7 @@ class Sharing:
 def _known(store: Store, ids: set[str], cores: int) -> dict[str, int]:
     """The threads of the newest run of each of these configurations that this machine can give."""
     earlier = store.runs_of(ids)
-    known = {
+    earlier_threads = {
         run.configuration_id: run.threads
         for run in reversed(earlier)
         if run.threads is not None and run.threads <= cores
@@ -104,12 +106,12 @@ def _known(store: Store, ids: set[str], cores: int) -> dict[str, int]:
     newest = {
         run.configuration_id: run.id
         for run in reversed(earlier)
-        if run.threads is None and run.owner is not None and run.configuration_id not in known
+        if run.threads is None and run.owner is not None and run.configuration_id not in earlier_threads
     }
     for run in store.runs_with_facts(newest.values()):
         if run.facts and 0 < (threads := run.facts.threads) <= cores:
-            known[run.configuration_id] = threads
-    return known
+            earlier_threads[run.configuration_id] = threads
+    return earlier_threads
 
 
 def shared_cores() -> int | None:

@@ -21,13 +21,13 @@ _GPU_PATHS = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("/dev/kfd"))
 @cache
 def gpu_count() -> int:
     """How many CUDA devices a process started here would see, without importing torch."""
-    visible, known = os.environ.get("CUDA_VISIBLE_DEVICES"), _devices()
+    visible, listed = os.environ.get("CUDA_VISIBLE_DEVICES"), _devices()
     if visible is None:
-        return sum(line.startswith("GPU ") for line in known or ())
+        return sum(line.startswith("GPU ") for line in listed or ())
     devices: list[str] = []
     for device in (name.strip() for name in visible.split(",")):
         # CUDA reads the list up to the first unknown name, and sees only one part of a divided GPU.
-        if device in ("", "-1", *devices) or not (known is None or _is_known(device, known)):
+        if device in ("", "-1", *devices) or not (listed is None or _is_listed(device, listed)):
             break
         devices.append(device)
         if device.startswith("MIG-"):
@@ -35,11 +35,11 @@ def gpu_count() -> int:
     return len(devices)
 
 
-def _is_known(device: str, known: list[str]) -> bool:
-    """Whether a name of CUDA_VISIBLE_DEVICES (a number, or a UUID or its beginning) is among `known`."""
+def _is_listed(device: str, listed: list[str]) -> bool:
+    """Whether a name of CUDA_VISIBLE_DEVICES (a number, or a UUID or its beginning) is among `listed`."""
     if device.isdigit():
-        return int(device) < sum(line.startswith("GPU ") for line in known)
-    return any(line.partition("UUID: ")[2].startswith(device) for line in known)
+        return int(device) < sum(line.startswith("GPU ") for line in listed)
+    return any(line.partition("UUID: ")[2].startswith(device) for line in listed)
 
 
 def _devices() -> list[str] | None:
