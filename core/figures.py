@@ -158,8 +158,8 @@ _LONG = 22
 
 def wrapped(title: str) -> str:
     """A name; a long one on two lines of similar length."""
-    breaks = [found.start() for found in re.finditer(" [·−] ", title)]
-    breaks = breaks or [found.end() for found in re.finditer("[-_./ ]", title)]
+    breaks = [match.start() for match in re.finditer(" [·−] ", title)]
+    breaks = breaks or [match.end() for match in re.finditer("[-_./ ]", title)]
     if len(title) <= _LONG or not breaks:
         return plotly_text(title)
     middle = min(breaks, key=lambda position: abs(2 * position + 3 - len(title)))

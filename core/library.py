@@ -219,14 +219,14 @@ class Laboratory:
         without, all pairs are. `matters` is the smallest difference that matters, in points. Raises
         ConfigError for a baseline that is no row.
         """
-        found = compared(
+        pairs = compared(
             stored_results(self.store, run_ids),
             split,
             baseline=baseline,
             matters=check_matters(matters / 100),
             every_row=every_row,
         )
-        return pd.DataFrame([record for each in found for record in each.records], columns=COMPARED_COLUMNS)
+        return pd.DataFrame([record for each in pairs for record in each.records], columns=COMPARED_COLUMNS)
 
     def where(
         self,
@@ -264,8 +264,8 @@ class Laboratory:
         share of agreeing seeds; `sentence` counts those annotated for the task. Raises MRNLabError.
         """
         only, results = None if task is None else [task], stored_results(self.store, run_ids)
-        found = suspects(self.store, results, split, tasks=only, agree=agree)
-        return pd.DataFrame([record for each in found for record in each.records], columns=SUSPECT_COLUMNS)
+        of_tasks = suspects(self.store, results, split, tasks=only, agree=agree)
+        return pd.DataFrame([record for each in of_tasks for record in each.records], columns=SUSPECT_COLUMNS)
 
     def relations(self, run_ids: Collection[int] | None = None, mode: str = "task") -> pd.DataFrame:
         """What `mrnlab relations RUN...` prints of these runs (of all): pairs of rows with their verdicts.

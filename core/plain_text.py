@@ -86,8 +86,8 @@ def without_passwords(text: str, *sources: str) -> str:
     """
     for source in sources:
         for pattern in (_URL_PASSWORD, _NAMED_PASSWORD):
-            for found in pattern.finditer(source):
-                for secret in (found[2], unquote(found[2])):
+            for match in pattern.finditer(source):
+                for secret in (match[2], unquote(match[2])):
                     text = text.replace(secret, "***") if secret else text
     text = _URL_PASSWORD.sub(r"\1:***@", text)
     return _NAMED_PASSWORD.sub(r"\1***", text)

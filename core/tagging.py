@@ -45,7 +45,7 @@ def joined(answers: Sequence[TaggedSentence]) -> TaggedSentence:
     return TaggedSentence(
         answers[0].tokens,
         {task: tags for answer in answers for task, tags in answer.tags.items()},
-        {task: said for answer in answers for task, said in answer.answers.items()},
+        {task: of_task for answer in answers for task, of_task in answer.answers.items()},
     )
 
 
@@ -92,7 +92,7 @@ def answer_in_parts(taggers: Sequence[Tagger], texts: Sequence[Sentence]) -> Ite
         part = [text_of(text) for text in texts[start : start + _PART]]
         answers = [tagger.answer(part) for tagger in taggers]
         yield [
-            {task: said for answer in answers_of_text for task, said in answer.items()}
+            {task: of_task for answer in answers_of_text for task, of_task in answer.items()}
             for answers_of_text in zip(*answers, strict=True)
         ]
 
@@ -138,7 +138,7 @@ def text_table(
     """
     paired = any(text.second is not None for text in texts)
     gold = {task for text in texts for task in text.labels}
-    tasks = {task: bool(said.probabilities) for answer in answers[:1] for task, said in answer.items()}
+    tasks = {task: bool(of_task.probabilities) for answer in answers[:1] for task, of_task in answer.items()}
     names = [*(("text1", "text2") if paired else ("text",))]
     for task, is_label in tasks.items():
         names += [f"{task}_gold"] * (task in gold) + [task]
@@ -194,12 +194,12 @@ def conll_text(
         gold = {task for sentence in sentences for task in sentence.labels}
     lines: list[str] = []
     for sentence, answer in zip(sentences, tagged, strict=True):
-        for task, said in answer.answers.items():
+        for task, of_task in answer.answers.items():
             if task in sentence.labels:
                 lines.append(f"# {task}_gold: {sentence.labels[task][0]}")
-            lines.append(f"# {task}: {written(said.value)}")
+            lines.append(f"# {task}: {written(of_task.value)}")
             if confidence:
-                lines.append(f"# {task}_confidence: {said.probabilities[0][1]:.4f}")
+                lines.append(f"# {task}_confidence: {of_task.probabilities[0][1]:.4f}")
         for index, word in enumerate(sentence.tokens):
             row = [word]
             for task, tags in answer.tags.items():

@@ -223,11 +223,11 @@ class BucketedText:
         both = guesses.among(true).astype(np.int64)
         ones, none = np.ones(len(true.end), dtype=np.int64), np.zeros(len(true.end), dtype=np.int64)
         annotated = self._placed(true, types, np.stack([ones, none, none], axis=1))
-        found = self._placed(
+        predicted_spans = self._placed(
             guesses, types, np.stack([np.zeros_like(both), np.ones_like(both), both], axis=1)
         )
-        sentence, bucket = (np.concatenate([annotated[at], found[at]]) for at in (0, 1))
-        values = np.concatenate([annotated.values, found.values])
+        sentence, bucket = (np.concatenate([annotated[at], predicted_spans[at]]) for at in (0, 1))
+        values = np.concatenate([annotated.values, predicted_spans.values])
         return Items(sentence, bucket, values)
 
     def _placed(self, spans: FlatSpans, names: Sequence[str], values: Counts) -> Items:

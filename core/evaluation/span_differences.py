@@ -40,13 +40,13 @@ def _differences(
     figure: Callable[[SpanErrors, str], float],
 ) -> list[FigureDifference]:
     family = {name: (_by_seed(a, name, figure), _by_seed(b, name, figure)) for name in names}
-    found = []
+    differences = []
     for name, comparison in compare_paired(family, matters=0.0).items():
         first, second = family[name]
         seeds = first.keys() & second.keys()
         means = [fmean(side[seed] for seed in seeds) for side in (first, second)]
-        found.append(FigureDifference(name, means[0], means[1], comparison))
-    return found
+        differences.append(FigureDifference(name, means[0], means[1], comparison))
+    return differences
 
 
 def _by_seed(

@@ -111,7 +111,7 @@ class _Part:
     `strength` is how much larger each is than that of all other items, in standard errors.
     """
 
-    found: list[BucketDifference | None]
+    differences: list[BucketDifference | None]
     strength: list[float]
 
 
@@ -123,8 +123,8 @@ def bucket_differences(pairs: PairedItems, rounds: int | None = None) -> list[Bu
     """
     rounds = rounds or max(_ROUNDS, _ROUNDS_PER_BUCKET * len(pairs.buckets))
     whole = _tested(pairs, (), rounds)
-    found = dict(enumerate(whole.found))
-    decided = [place for place, each in found.items() if each is not None and each.verdict != UNDECIDED]
+    by_place = dict(enumerate(whole.differences))
+    decided = [place for place, each in by_place.items() if each is not None and each.verdict != UNDECIDED]
     part, named = whole, list[int]()
     while decided:
         best = max(decided, key=lambda place: part.strength[place])
@@ -134,11 +134,11 @@ def bucket_differences(pairs: PairedItems, rounds: int | None = None) -> list[Bu
             break
         part = _tested(pairs, named, rounds)
         for place in list(decided):
-            left, before = part.found[place], found[place]
+            left, before = part.differences[place], by_place[place]
             if before is not None and (left is None or left.verdict != before.verdict):
-                found[place] = replace(before, through=pairs.buckets[best])
+                by_place[place] = replace(before, through=pairs.buckets[best])
                 decided.remove(place)
-    return [each for each in found.values() if each is not None]
+    return [each for each in by_place.values() if each is not None]
 
 
 def _tested(pairs: PairedItems, without: Collection[int], rounds: int) -> _Part:
@@ -182,10 +182,10 @@ def _tested(pairs: PairedItems, without: Collection[int], rounds: int) -> _Part:
                 spread = float(np.sqrt(np.mean(np.nan_to_num(apart[:, index]) ** 2)))
                 more = beside.mean if paired[place].mean > 0 else -beside.mean
                 strength[place] = more / max(_error(beside, spread), _LEAST)
-    found: list[BucketDifference | None] = [None] * size
+    differences: list[BucketDifference | None] = [None] * size
     for place in kept:
         defined = both[:, place]
-        found[place] = BucketDifference(
+        differences[place] = BucketDifference(
             pairs.buckets[place],
             float(sums_a[defined, place, 0].mean()),
             float(scores_a[defined, place].mean()),
@@ -194,7 +194,7 @@ def _tested(pairs: PairedItems, without: Collection[int], rounds: int) -> _Part:
             p_sentences.get(place),
             p_joint.get(place),
         )
-    return _Part(found, strength)
+    return _Part(differences, strength)
 
 
 def _paired(seeds: Sequence[int], a: NDArray[Any], b: NDArray[Any]) -> PairedDifference | None:
@@ -246,11 +246,11 @@ def _splits(pairs: PairedItems, annotated: NDArray[Any]) -> NDArray[np.bool_]:
 _MOST_NAMED = 4
 
 
-def where_headline(task: str, a: str, b: str, found: Sequence[BucketDifference]) -> str:
+def where_headline(task: str, a: str, b: str, differences: Sequence[BucketDifference]) -> str:
     """`On ner MRN gains over MTL with words unseen in training, +3.1 [+1.2, +5.0]; elsewhere undecided.`"""
-    named = [each for each in found if each.is_named]
+    named = [each for each in differences if each.is_named]
     if not named:
-        return f"On {task} none of {plural(len(found), 'bucket')} is decided between {a} and {b}."
+        return f"On {task} none of {plural(len(differences), 'bucket')} is decided between {a} and {b}."
     parts = []
     for verdict, verb in ((HIGHER, f"gains over {b}"), (LOWER, f"loses to {b}")):
         of_verdict = [each for each in named if each.verdict == verdict]

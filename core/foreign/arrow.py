@@ -47,14 +47,14 @@ def batches(content: bytes, kind: str) -> tuple[pa.Schema, Iterator[pa.RecordBat
         return file.schema_arrow, file.iter_batches(batch_size=ROWS_AT_ONCE)
     if content.startswith(b"ARROW1"):
         whole = pa.ipc.open_file(source)
-        found: Iterator[pa.RecordBatch] = map(whole.get_batch, range(whole.num_record_batches))
+        batches: Iterator[pa.RecordBatch] = map(whole.get_batch, range(whole.num_record_batches))
         schema = whole.schema
     else:
         stream = pa.ipc.open_stream(source)
-        found, schema = iter(stream), stream.schema
+        batches, schema = iter(stream), stream.schema
     parts = (
         batch.slice(start, ROWS_AT_ONCE)
-        for batch in found
+        for batch in batches
         for start in range(0, batch.num_rows, ROWS_AT_ONCE)
     )
     return schema, parts

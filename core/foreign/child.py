@@ -130,14 +130,14 @@ def _written(folder: Path) -> int:
 
 def _result(answer: bytes, code: int) -> Any:
     try:
-        said = json.loads(answer)
+        document = json.loads(answer)
     except ValueError:
         raise Refused(_end(code)) from None
-    if "sentence" in said:
-        raise CorpusError(said["sentence"])
-    if "reason" in said:
-        raise Refused(said["reason"])
-    return said["result"]
+    if "sentence" in document:
+        raise CorpusError(document["sentence"])
+    if "reason" in document:
+        raise Refused(document["reason"])
+    return document["result"]
 
 
 def _end(code: int) -> str:

@@ -94,7 +94,7 @@ def compared(
         raise ConfigError(
             "task", f"task: '{shortened(unknown[0])}' has no {split} score; name {first_of(list(known))}."
         )
-    found = []
+    comparisons = []
     for data, table in tables.items():
         pair = default_pair(table)
         row = None if pair is None else table.row(pair[1])
@@ -105,13 +105,13 @@ def compared(
         asked = table.asking(matters=matters, baseline=None if baseline is None else row.key)
         deltas = (*differences(asked, row.key), *mean_differences(asked, row.key))
         shown = tuple(delta for delta in deltas if tasks is None or delta.task in tasks)
-        found.append(Compared(data, asked, row, shown, baseline is not None))
-    if baseline is not None and tables and not found:
+        comparisons.append(Compared(data, asked, row, shown, baseline is not None))
+    if baseline is not None and tables and not comparisons:
         names = dict.fromkeys(row.name for table in tables.values() for row in table.rows)
         raise ConfigError(
             "baseline", f"baseline: no row is called '{shortened(baseline)}'; name {first_of(list(names))}."
         )
-    return found
+    return comparisons
 
 
 def row_named(table: ResultTable, name: str, field: str) -> ResultRow | None:

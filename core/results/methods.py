@@ -149,9 +149,9 @@ def by_method(table: ResultTable) -> ResultTable:
     choose have a row each, and a note. Comparisons are between the rows of this table, so choose a `baseline`
     by `asking` afterwards. A row of it has the key of its candidate.
     """
-    found = methods(table.rows)
+    of_table = methods(table.rows)
     rows: list[ResultRow] = []
-    for method in found:
+    for method in of_table:
         if method.chosen is None:
             rows += [replace(row, method=row.name) for row in method.candidates]
         else:
@@ -159,7 +159,7 @@ def by_method(table: ResultTable) -> ResultTable:
             rows.append(replace(row, dev_means=method.dev))
     place = {row.key: index for index, row in enumerate(table.rows)}
     rows.sort(key=lambda row: min(place[of.key] for of in row.tried))
-    notes = [_not_chosen(method) for method in found if method.chosen is None]
+    notes = [_not_chosen(method) for method in of_table if method.chosen is None]
     if table.split == "dev" and any(row.choice for row in rows):
         notes.append(_CHOSEN_HERE)
     return replace(table, rows=tuple(_relabelled(rows)), notes=(*table.notes, *notes), baseline=None)

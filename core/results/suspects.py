@@ -75,7 +75,7 @@ class Suspects:
     task: str
     split: str
     kind: TaskKind
-    found: tuple[Suspect, ...]
+    places: tuple[Suspect, ...]
 
     @property
     def records(self) -> list[dict[str, object]]:
@@ -96,7 +96,7 @@ class Suspects:
                 "related": each.related_text,
                 "text": " ".join(words_of(each.words)),
             }
-            for each in self.found
+            for each in self.places
         ]
 
 
@@ -120,7 +120,7 @@ def suspects(
     """
     if not 0.5 < agree <= 1:
         raise ConfigError("agree", f"agree: {agree:g} is not a share above 0.5, up to 1.")
-    found, problems, stored_tasks = list[Suspects](), list[str](), dict[str, None]()
+    of_tasks, problems, stored_tasks = list[Suspects](), list[str](), dict[str, None]()
     for group, runs in results.groups.items():
         methods = [sampled(of, results.conditions) for of in by_configuration(runs).values()]
         stored = _stored(store, methods, split)
@@ -132,7 +132,7 @@ def suspects(
             except MRNLabError as error:
                 if tasks is None or task in tasks:
                     problems.append(str(error))
-        found += [
+        of_tasks += [
             Suspects(
                 group.name, task, split, votes[task].text.kinds[task], tuple(_suspects(task, votes, agree))
             )
@@ -145,13 +145,13 @@ def suspects(
             f"task: no {split} predictions on '{shortened(unknown[0])}' are stored; "
             f"{f'name {first_of([*stored_tasks])}' if stored_tasks else 'older runs have none'}.",
         )
-    if not found:
+    if not of_tasks:
         raise MRNLabError(
             problems[0]
             if problems
             else f"None of these runs has {split} predictions stored; a run must have finished."
         )
-    return found
+    return of_tasks
 
 
 @dataclass(frozen=True)
@@ -321,18 +321,18 @@ def _related(
     return related
 
 
-def suspects_conll(found: Sequence[Suspects]) -> str:
+def suspects_conll(of_tasks: Sequence[Suspects]) -> str:
     """The sentences of suspects as CoNLL for an annotator: word, annotated label, predicted label or `_`.
 
     Sentences with the surest suspects come first, each with a comment for each suspect. Raises MRNLabError
     for tasks on texts, which have no column of words.
     """
     lines: list[str] = []
-    for of_task in found:
+    for of_task in of_tasks:
         if of_task.kind.reads != "words":
             raise MRNLabError(f"{of_task.task} labels whole texts, which CoNLL has no place for; write csv.")
         by_sentence: dict[int, list[Suspect]] = defaultdict(list)
-        for each in of_task.found:
+        for each in of_task.places:
             by_sentence[each.sentence].append(each)
         for number, inside in by_sentence.items():
             lines.append(f"# {of_task.task}, {of_task.split} sentence {number}")

@@ -130,24 +130,24 @@ def where(
         raise ConfigError("task", f"task: '{MEAN_OF_TASKS}' has no words; name a task.")
     answered = compared(results, split, baseline=baseline, tasks=tasks, every_row=every_row)
     runs = {run.id: run for group in results.groups.values() for run in group}
-    found, problems = [], list[str]()
+    apart, problems = [], list[str]()
     for each in answered:
         for delta in each.differences:
             if delta.task == MEAN_OF_TASKS:
                 continue
             try:
-                found.append(
+                apart.append(
                     where_of(store, delta, each.table.scored_by[delta.task], runs, each.data, split, by)
                 )
             except NothingToTakeApart as error:
                 problems.append(str(error))
-    if not found:
+    if not apart:
         raise MRNLabError(
             problems[0]
             if problems
             else f"There are no two rows with {split} scores on the same data to compare."
         )
-    return found
+    return apart
 
 
 class NothingToTakeApart(MRNLabError):

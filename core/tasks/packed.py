@@ -118,9 +118,9 @@ class Packed(Sequence[tuple[str, ...]]):
 
     def has(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(s,) whether some text of the row has its flag (N,) set."""
-        found = np.zeros(len(self), dtype=bool)
-        found[np.searchsorted(self.offsets, np.flatnonzero(flags), side="right") - 1] = True
-        return found
+        any_flag = np.zeros(len(self), dtype=bool)
+        any_flag[np.searchsorted(self.offsets, np.flatnonzero(flags), side="right") - 1] = True
+        return any_flag
 
     def before(self, values: NDArray[Any], outside: Any) -> NDArray[Any]:
         """(N,) the value (N,) of the text before each one; `outside` at the beginning of a row."""

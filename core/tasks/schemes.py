@@ -218,9 +218,13 @@ def _notation(words: Counter[str]) -> Notation | None:
     for spelling in (*_TYPED, _WITHOUT_TYPE):
         spans = kinds - {"O", "o", *spelling.lacking}
         parts = [spelling.part(kind) for kind in spans]
-        found = Notation(spelling, frozenset(part[0] for part in parts if part))
-        if parts and all(parts) and _is_plausible(found, kinds.difference(NO_SPAN), has_outside=has_outside):
-            return found
+        read_as = Notation(spelling, frozenset(part[0] for part in parts if part))
+        if (
+            parts
+            and all(parts)
+            and _is_plausible(read_as, kinds.difference(NO_SPAN), has_outside=has_outside)
+        ):
+            return read_as
     if all(map(_BRACKETED.fullmatch, kinds)) and any(kind.startswith("(") for kind in kinds):
         return Notation(_IN_BRACKETS, frozenset("BI"))
     return None
@@ -233,14 +237,14 @@ def _bare(words: Counter[str]) -> Notation | None:
     return Notation(_BARE, frozenset("I")) if "O" in words and has_names and not types & _WORD_TAGS else None
 
 
-def _is_plausible(found: Notation, kinds: set[str], *, has_outside: bool) -> bool:
+def _is_plausible(read_as: Notation, kinds: set[str], *, has_outside: bool) -> bool:
     """Whether labels that can be read as spans are indeed labels of spans."""
-    letters = found.prefixes
+    letters = read_as.prefixes
     if not any(letters <= letters_of_spelling for letters_of_spelling in _SCHEMES.values()):
         return False
-    if found.spelling is _CANONICAL and all(kind[0].isupper() for kind in kinds):
+    if read_as.spelling is _CANONICAL and all(kind[0].isupper() for kind in kinds):
         return True
-    if found.spelling is _WITHOUT_TYPE:
+    if read_as.spelling is _WITHOUT_TYPE:
         return len(kinds) > 1 and ("B" in letters or ("I" in letters and has_outside))
     return "B" in letters or has_outside
 
@@ -253,38 +257,38 @@ def read_column(splits: Mapping[Split, Column], *, needs_spans: bool = False) ->
     """
     columns = {split: packed(column) for split, column in splits.items()}
     words = all_counts(columns.values())
-    found = _notation(words)
-    if found is None:
+    read_as = _notation(words)
+    if read_as is None:
         # What the training labels are, the labels of every other split must be.
         trained = _notation(next((column.counts() for column in columns.values()), Counter()))
-        known = _nearly(words) or trained
-        if known is None and (found := _bare(words)) is None and needs_spans and _kinds(words) - {"O"}:
-            known = Notation(_CANONICAL, frozenset("BI"))
-        if known is not None:
-            raise _odd_label(columns, words, known)
-    elif found.spelling.has_types and words.keys() & {"_", "-"} and words.keys().isdisjoint(("O", "o")):
-        raise _odd_label(columns, words, found)
-    return None if found is None else _converted(columns, found)
+        near = _nearly(words) or trained
+        if near is None and (read_as := _bare(words)) is None and needs_spans and _kinds(words) - {"O"}:
+            near = Notation(_CANONICAL, frozenset("BI"))
+        if near is not None:
+            raise _odd_label(columns, words, near)
+    elif read_as.spelling.has_types and words.keys() & {"_", "-"} and words.keys().isdisjoint(("O", "o")):
+        raise _odd_label(columns, words, read_as)
+    return None if read_as is None else _converted(columns, read_as)
 
 
-def _converted(columns: Mapping[Split, Packed], found: Notation) -> SpanColumn[Split]:
+def _converted(columns: Mapping[Split, Packed], read_as: Notation) -> SpanColumn[Split]:
     lacking, unannotated = {}, {}
     labels: dict[Split, Packed] = {}
     schemes: dict[Split, str] = {}
     irregular: dict[Split, int] = {}
-    has_ends = not _SCHEMES["IOB"] >= found.prefixes and found.scheme != "IOE"
+    has_ends = not _SCHEMES["IOB"] >= read_as.prefixes and read_as.scheme != "IOE"
     for split, column in columns.items():
-        lacks = column.flags(found.spelling.lacking.__contains__)
+        lacks = column.flags(read_as.spelling.lacking.__contains__)
         lacking[split], unannotated[split] = column.has(lacks), int(lacks.sum())
-        spelled = found.canonical(column.take(np.flatnonzero(~lacking[split])) if lacks.any() else column)
+        spelled = read_as.canonical(column.take(np.flatnonzero(~lacking[split])) if lacks.any() else column)
         parts = _Parts(spelled)
-        schemes[split] = found.scheme
-        if found.scheme == "IOB":
-            is_iob1 = found.spelling is not _IN_BRACKETS and parts.are_iob1()
+        schemes[split] = read_as.scheme
+        if read_as.scheme == "IOB":
+            is_iob1 = read_as.spelling is not _IN_BRACKETS and parts.are_iob1()
             schemes[split] = "IOB1" if is_iob1 else "IOB2"
         irregular[split] = parts.irregular() if has_ends else 0
         labels[split] = spelled if schemes[split] == "IOB2" else parts.in_iob2()
-    return SpanColumn(labels, lacking, schemes, found.spelling.form, irregular, unannotated)
+    return SpanColumn(labels, lacking, schemes, read_as.spelling.form, irregular, unannotated)
 
 
 class _Parts:
@@ -354,29 +358,29 @@ def _nearly(words: Counter[str]) -> Notation | None:
         odd = kinds - {*parts, *spelling.lacking}
         labelled = kept - sum(words[label] for label in spelling.lacking)
         odd_words = sum(words[kind] for kind in odd)
-        found = Notation(spelling, frozenset(part[0] for part in parts.values()))
-        if odd and not found.prefixes & {"B", "I"} and all(map(_BARE.part, odd)):
+        read_as = Notation(spelling, frozenset(part[0] for part in parts.values()))
+        if odd and not read_as.prefixes & {"B", "I"} and all(map(_BARE.part, odd)):
             continue  # `E-mail` and `S-bahn` beside `Person` are types
         if spelling.has_types:
-            is_marked = "O" in words and "B" in found.prefixes
+            is_marked = "O" in words and "B" in read_as.prefixes
             most = len(parts) if is_marked else len(parts) // _ODD_KINDS
             is_near = len(odd) <= most or odd_words * _ODD_WORDS <= labelled
         else:
             is_near = odd <= _ZEROS or odd_words * _ODD_WORDS_WITHOUT_TYPE <= labelled
         matched = sum(words[kind] for kind in parts)
         has_outside = "O" in words or "o" in words or not odd.isdisjoint(_ZEROS)
-        if odd and len(found.prefixes) == 1 and all(map(_TYPE_LIKE_PREFIX.fullmatch, {*odd, *parts})):
+        if odd and len(read_as.prefixes) == 1 and all(map(_TYPE_LIKE_PREFIX.fullmatch, {*odd, *parts})):
             continue  # `B-cell` and `T-cell` are types
-        if is_near and parts and _is_plausible(found, set(parts), has_outside=has_outside):
-            best = max(best or (0, found), (matched, found), key=lambda pair: pair[0])
+        if is_near and parts and _is_plausible(read_as, set(parts), has_outside=has_outside):
+            best = max(best or (0, read_as), (matched, read_as), key=lambda pair: pair[0])
     return None if best is None else best[1]
 
 
-def _odd_label(splits: Mapping[Split, Packed], words: Counter[str], known: Notation) -> OddLabel:
+def _odd_label(splits: Mapping[Split, Packed], words: Counter[str], read_as: Notation) -> OddLabel:
     """The first label that is not one of spans in this spelling, and its possible meaning."""
-    lacking = known.spelling.lacking
-    labels_of_spans = {kind for kind in words if kind not in lacking and known.spelling.part(kind)}
-    if known.spelling is _IN_BRACKETS:
+    lacking = read_as.spelling.lacking
+    labels_of_spans = {kind for kind in words if kind not in lacking and read_as.spelling.part(kind)}
+    if read_as.spelling is _IN_BRACKETS:
         labels_of_spans -= {"O", "o"}
     is_missing_outside = words.keys().isdisjoint(("O", "o"))
     for split, column in splits.items():
@@ -387,13 +391,13 @@ def _odd_label(splits: Mapping[Split, Packed], words: Counter[str], known: Notat
                     continue
                 total = sum(words[kind] for kind in labels_of_spans - {"O", "o"})
                 return OddLabel(
-                    split, number, index, label, total, _meaning(label, known, labels_of_spans, words)
+                    split, number, index, label, total, _meaning(label, read_as, labels_of_spans, words)
                 )
     raise AssertionError("no label is odd")
 
 
-def _meaning(label: str, known: Notation, labels_of_spans: set[str], words: Counter[str]) -> list[str]:
-    spelling = known.spelling
+def _meaning(label: str, read_as: Notation, labels_of_spans: set[str], words: Counter[str]) -> list[str]:
+    spelling = read_as.spelling
     if spelling is _IN_BRACKETS:
         return ["*"]
     types = {part[1] for kind in labels_of_spans if (part := spelling.part(kind)) and part != _OUTSIDE}

@@ -109,9 +109,9 @@ def _overlaps(true: FlatSpans, guess: FlatSpans) -> list[list[_Overlap]]:
     first = np.searchsorted(true.end, guess.start, side="right").tolist()
     last = np.searchsorted(true.start, guess.end, side="left").tolist()
     starts, ends, types = (array.tolist() for array in true)
-    found = []
+    errors = []
     for start, end, type_, begin, stop in zip(*(array.tolist() for array in guess), first, last, strict=True):
-        found.append(
+        errors.append(
             [
                 _Overlap(place, types[place] == type_, abs(starts[place] - start) + abs(ends[place] - end))
                 for place in range(begin, stop)
@@ -119,7 +119,7 @@ def _overlaps(true: FlatSpans, guess: FlatSpans) -> list[list[_Overlap]]:
                 >= _LEAST_OVERLAP * (ends[place] - starts[place])
             ]
         )
-    return found
+    return errors
 
 
 def _by_type(free: list[_Overlap]) -> _Overlap:

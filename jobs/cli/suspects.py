@@ -54,16 +54,16 @@ def suspects_verb(
     with opened_store(ctx) as store:
         named_runs(store, run)
         results = stored_results(store, run)
-        found = suspects(store, results, split, tasks=tasks, agree=agree)
+        of_tasks = suspects(store, results, split, tasks=tasks, agree=agree)
     if results.note:
         log(results.note)
-    records = [record for each in found for record in each.records]
+    records = [record for each in of_tasks for record in each.records]
     if json_ or format_ == "json":
         print_json(records)
     elif format_ == "csv":
         write_document(csv_text(SUSPECT_COLUMNS, records))
     elif format_ == "conll":
-        write_document(suspects_conll(found))
+        write_document(suspects_conll(of_tasks))
     else:
         shown = ("task", "agree", "sentence", "words", "gold", "predicted", "related", "text")
         if records:
@@ -71,5 +71,5 @@ def suspects_verb(
             print_table(
                 shown, [[f"{each:.2f}" if isinstance(each, float) else each for each in row] for row in rows]
             )
-    for each in found:
-        log(f"{each.data}, {each.task}: {plural(len(each.found), 'suspect')} in the {split} split.")
+    for each in of_tasks:
+        log(f"{each.data}, {each.task}: {plural(len(each.places), 'suspect')} in the {split} split.")

@@ -139,18 +139,18 @@ def submit(
     each = list(dict.fromkeys(wanted)) if reuse else wanted
     checked: set[RunConfig] = set()
 
-    def found() -> dict[RunConfig, Run]:
+    def same() -> dict[RunConfig, Run]:
         return same_runs(store, each) if reuse else {}
 
     while True:
         # Corpora are read before the store is locked.
-        present = found()
+        present = same()
         if new := [run for run in each if run not in present and run not in checked]:
             _expect_run(store, engine)
             show_notes(_checked(store, new, engine))
             checked.update(new)
         with store.queueing_alone():
-            present = found()
+            present = same()
             missing = [run for run in each if run not in present]
             if checked.issuperset(missing):  # else a run has failed meanwhile that was there before
                 ids = queue_runs(store, missing, launch, priority=priority, retries=retries, engine=engine)

@@ -56,7 +56,7 @@ def pair_plans(store: Store, settings: Sequence[SettingRuns]) -> list[PairPlan]:
     for each in pairs:
         for task in each.setting.targets:
             partners[each.setting.part, task] = partners.get((each.setting.part, task), 0) + 1
-    found = []
+    pair_plans = []
     for each in pairs:
         seed = each.seeds[0]
         (joint,) = each.candidates["mtl"][0].runs[seed]
@@ -73,8 +73,8 @@ def pair_plans(store: Store, settings: Sequence[SettingRuns]) -> list[PairPlan]:
             except PlanDeclared as declared:
                 plan = declared.plan
             state = plan_state(plan, side_scores(row, seeds), side_scores(base, seeds))
-            found.append(PairPlan(main, aux, state, _more_seeds(plan, row, base, main)))
-    return sorted(found, key=lambda pair: pair.more)
+            pair_plans.append(PairPlan(main, aux, state, _more_seeds(plan, row, base, main)))
+    return sorted(pair_plans, key=lambda pair: pair.more)
 
 
 def _more_seeds(plan: Plan, row: ResultRow, base: ResultRow, main: str) -> int:

@@ -140,10 +140,10 @@ class TaskEmbeddedTransformer(nn.Module):
         reading = _READING.get()
         tasks = reading.last_queries if index == self._last_query else reading.states
         # Of the output's type: embeddings stay float32 where linear layers compute in bfloat16.
-        told = output + nn.functional.embedding(tasks, self._vectors(index).to(output.dtype))
+        with_task = output + nn.functional.embedding(tasks, self._vectors(index).to(output.dtype))
         if self._activation is None:
-            return told
-        activated: Tensor = self.outputs[index](self._activation(told))
+            return with_task
+        activated: Tensor = self.outputs[index](self._activation(with_task))
         return activated
 
     def _vectors(self, index: int) -> Tensor:
