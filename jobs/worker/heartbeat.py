@@ -19,7 +19,7 @@ from core.recording.heartbeat import BEAT_S
 from core.settings import seconds
 from core.store import Owner, Run, RunState, Store
 from jobs.worker.process import ProcessStatus, describe_exit, kill, process_status, processor_wait_s
-from jobs.worker.timeout import LONGEST_GAP_S, ProgressFile
+from jobs.worker.timeout import Looks, ProgressFile, without_progress
 
 GRACE_S = 40.0
 """Seconds that a run may take to stop, and save its state, before its worker is killed."""
@@ -56,15 +56,12 @@ class HeartbeatTracker:
         clock: Callable[[], float] = time.monotonic,
         waited: Callable[[Owner], float] = processor_wait_s,
     ) -> None:
-        self._clock, self._waited = clock, waited
-        self._observed_at: float | None = None
+        self._looks, self._waited = Looks(clock), waited
         self._last: dict[int, tuple[Run, Observation]] = {}
 
     def observe(self, runs: Iterable[Run]) -> dict[int, Observation]:
         """The observation of each of these runs, and forgets all others."""
-        now = self._clock()
-        passed = 0.0 if self._observed_at is None else min(now - self._observed_at, LONGEST_GAP_S)
-        self._observed_at = now
+        passed = self._looks.passed()
         self._last = {run.id: (run, self._updated(run, passed)) for run in runs}
         return {run_id: observation for run_id, (_, observation) in self._last.items()}
 
@@ -75,9 +72,10 @@ class HeartbeatTracker:
             return Observation(waited_s=waited_s)
         is_stuck = (last.progress_at, last.step) == (run.progress_at, run.step)
         is_stopping = last.state is run.state is RunState.CANCELLING
+        stuck_s = before.stuck_s + without_progress(passed, waited_s, before.waited_s)
         return Observation(
             silent_s=before.silent_s + passed if last.heartbeat_at == run.heartbeat_at else 0.0,
-            stuck_s=before.stuck_s + max(0.0, passed - (waited_s - before.waited_s)) if is_stuck else 0.0,
+            stuck_s=stuck_s if is_stuck else 0.0,
             stopping_s=before.stopping_s + passed if is_stopping else 0.0,
             waited_s=waited_s,
         )

@@ -88,6 +88,27 @@ def progress_files_left(store_url: str, workers: Iterable[Owner]) -> list[Path]:
     return [path for path in workers_folder(store_url).glob("progress-*") if path not in known]
 
 
+class Looks:
+    """The seconds between the looks of a long-lived observer, at most LONGEST_GAP_S each."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._last: float | None = None
+
+    def passed(self) -> float:
+        """The seconds since the last look; 0 at the first."""
+        last, self._last = self._last, self._clock()
+        return 0.0 if last is None else min(self._last - last, LONGEST_GAP_S)
+
+
+def without_progress(passed_s: float, waited_s: float, waited_before_s: float) -> float:
+    """The seconds between two looks, without those in which the worker waited for a processor.
+
+    `waited_s` is all that it has waited, `waited_before_s` the same at the look before.
+    """
+    return max(0.0, passed_s - (waited_s - waited_before_s))
+
+
 class ProgressTimeout:
     """Counts how long one worker has not moved, by the clock of a long-lived observer.
 
@@ -100,18 +121,16 @@ class ProgressTimeout:
         clock: Callable[[], float] = time.monotonic,
         waited: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        self._progress, self._clock, self._waited = progress, clock, waited
-        self._waited_s = waited()
-        self._touched_at, self._looked_at, self._stuck_s = progress.touched_at(), clock(), 0.0
+        self._progress, self._looks, self._waited = progress, Looks(clock), waited
+        self._looks.passed()
+        self._touched_at, self._waited_s, self._stuck_s = progress.touched_at(), waited(), 0.0
 
     def is_hung(self, hang_s: float) -> bool:
         """Whether it has not moved for `hang_s` seconds; before its first move, for `START_S` at least."""
-        before, looked_before = self._touched_at, self._looked_at
-        self._touched_at, self._looked_at = self._progress.touched_at(), self._clock()
-        passed = min(self._looked_at - looked_before, LONGEST_GAP_S)
-        waited_before, self._waited_s = self._waited_s, self._waited()
-        passed = max(0.0, passed - (self._waited_s - waited_before))
-        self._stuck_s = self._stuck_s + passed if self._touched_at == before else 0.0
+        touched_before, waited_before = self._touched_at, self._waited_s
+        self._touched_at, self._waited_s = self._progress.touched_at(), self._waited()
+        passed = without_progress(self._looks.passed(), self._waited_s, waited_before)
+        self._stuck_s = self._stuck_s + passed if self._touched_at == touched_before else 0.0
         return self._stuck_s > (max(hang_s, START_S) if self._touched_at is None else hang_s)
 
 
