@@ -91,3 +91,15 @@ def test_without_a_spread_nothing_is_planned(paired: PairedDifference) -> None:
 )  # fmt: skip
 def test_the_sentence_says_how_many_more(needed: SeedsNeeded, sentence: str) -> None:
     assert needed.sentence == sentence
+
+
+@pytest.mark.parametrize(("mean", "n", "p"), [(0.0001, 2, None), (0.0001, 3, 0.0), (0.0005, 3, None)])
+def test_differences_that_are_all_the_same_are_equivalent_from_three_seeds(
+    mean: float, n: int, p: float | None
+) -> None:
+    assert difference(mean, 0.0, n).p_within(0.0005) == p
+
+
+def test_two_seeds_say_how_many_decide_and_one_does_not() -> None:
+    assert seeds_to_decide(difference(0.01, 0.01, 2), matters=0.0) is not None
+    assert seeds_to_decide(difference(0.01, 0.01, 1), matters=0.0) is None
