@@ -1,13 +1,9 @@
-"""Any dataset of the Hub: local copies in the layouts of well-known ones, its name, and how it is pinned."""
+"""Copies of datasets of the Hub, in the layouts of well-known ones, are read by their features."""
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import urllib.error
-import urllib.request
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,155 +12,27 @@ import pytest
 from core.config import RunConfig
 from core.corpora import load, prepare
 from core.corpora.catalogue import hub
-from core.corpora.loading import derivation_of, files_of, is_here, pinned_name, tasks_of
+from core.corpora.loading import derivation_of, files_of, pinned_name, tasks_of
 from core.errors import CorpusError
-from core.foreign import child, inside
-from core.recording.resolve import with_absolute_paths
+from tests.hub_copies import (
+    CONLL2003,
+    GLUE,
+    INTENTS,
+    STRING,
+    STRINGS,
+    UNIVERSAL_DEPENDENCIES,
+    WIKIANN,
+    WNUT_17,
+    as_parquet,
+    as_saved,
+    listed,
+    names,
+    splits,
+    table,
+)
+from tests.hub_copies import without_child as without_child
 
 datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
-Parquet: Any = pytest.importorskip("datasets.packaged_modules.parquet.parquet").Parquet
-
-Rows = dict[str, list[Any]]
-STRING = datasets.Value("string")
-STRINGS = datasets.List(STRING)
-COMMIT = "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c"
-
-
-@pytest.fixture(autouse=True)
-def without_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies are read in this process: what a child process does more is tested in tests/security."""
-    monkeypatch.setattr(child, "run", inside.here)
-
-
-def names(*labels: str) -> Any:
-    return datasets.ClassLabel(names=list(labels))
-
-
-def listed(*labels: str) -> Any:
-    return datasets.List(names(*labels))
-
-
-def table(features: Mapping[str, Any], *rows: tuple[Any, ...]) -> Any:
-    columns: Rows = {name: [row[place] for row in rows] for place, name in enumerate(features)}
-    return datasets.Dataset.from_dict(columns, features=datasets.Features(features))
-
-
-def splits(features: Mapping[str, Any], *rows: tuple[Any, ...], **others: Any) -> Any:
-    """A dataset whose splits have the same rows, but for those given."""
-    made = {name: table(features, *rows) for name in ("train", "validation", "test")}
-    return datasets.DatasetDict(made | others)
-
-
-CONLL2003 = splits(
-    {
-        "id": STRING,
-        "tokens": STRINGS,
-        "pos_tags": listed("NN", "NNP", "VBZ"),
-        "chunk_tags": listed("O", "B-NP", "I-NP", "B-VP", "I-VP"),
-        "ner_tags": listed("O", "B-PER", "I-PER", "B-ORG", "I-ORG"),
-    },
-    ("0", ["EU", "rejects", "lamb"], [1, 2, 0], [1, 3, 1], [3, 0, 0]),
-    ("1", ["Ada", "Lovelace"], [1, 1], [1, 2], [1, 2]),
-    ("2", [], [], [], []),
-)
-WNUT_17 = splits(
-    {"id": STRING, "tokens": STRINGS, "ner_tags": listed("O", "B-corporation", "I-corporation", "B-person")},
-    ("0", ["@paulwalk", "at", "Acme", "Inc"], [0, 0, 1, 2]),
-    ("1", ["Ada", "ran"], [3, 0]),
-)
-WIKIANN = splits(
-    {"tokens": STRINGS, "ner_tags": listed("O", "B-PER", "I-PER"), "langs": STRINGS, "spans": STRINGS},
-    (["R.H.", "Saunders"], [1, 2], ["en", "en"], ["PER: R.H. Saunders"]),
-    (["She", "ran", "."], [0, 0, 0], ["en"] * 3, []),
-)
-UNIVERSAL_DEPENDENCIES = splits(
-    {
-        "idx": STRING,
-        "text": STRING,
-        "tokens": STRINGS,
-        "lemmas": STRINGS,
-        "upos": listed("NOUN", "PUNCT", "VERB", "_"),
-        "xpos": STRINGS,
-        "feats": STRINGS,
-        "head": STRINGS,
-        "deprel": STRINGS,
-        "deps": STRINGS,
-        "misc": STRINGS,
-    },
-    (
-        *("w1", "Dogs bark.", ["Dogs", "bark", "."], ["dog", "bark", "."], [0, 2, 1], [None, None, None]),
-        *(["{'Number': 'Plur'}", "None", "None"], ["2", "0", "2"], ["nsubj", "root", "punct"]),
-        *(["None"] * 3, ["None", "{'SpaceAfter': 'No'}", "None"]),
-    ),
-    (
-        *("w2", "Cats sleep", ["Cats", "sleep"], ["cat", "sleep"], [0, 2], ["NNS", "VBP"]),
-        *(["{'Number': 'Plur'}", "None"], ["2", "0"], ["nsubj", "root"], ["None"] * 2, ["None"] * 2),
-    ),
-)
-INTENTS = splits(
-    {
-        "utterance_id": STRING,
-        "tokens": STRINGS,
-        "slots": listed("O", "B-city"),
-        "intent": names("book", "ask"),
-    },
-    ("a", ["fly", "to", "Riga"], [0, 0, 1], 0),
-    ("b", ["how", "much", "?"], [0, 0, 0], 1),
-    ("c", ["a", "gate"], [0, 0], -1),
-)
-_ID = datasets.Value("int32")
-GLUE = {
-    "cola": splits(
-        {"sentence": STRING, "label": names("unacceptable", "acceptable"), "idx": _ID},
-        ("It works.", 1, 0),
-        ("Works it.", 0, 1),
-        test=table(
-            {"sentence": STRING, "label": names("unacceptable", "acceptable"), "idx": _ID}, ("Ran he.", -1, 0)
-        ),
-    ),
-    "stsb": splits(
-        {"sentence1": STRING, "sentence2": STRING, "label": datasets.Value("float32"), "idx": _ID},
-        ("A dog runs.", "A dog is running.", 3.8, 0),
-        ("A cat.", "A plane.", 0.0, 1),
-    ),
-    "mnli": datasets.DatasetDict(
-        {
-            split: table(
-                {
-                    "premise": STRING,
-                    "hypothesis": STRING,
-                    "label": names("entailment", "neutral", "contradiction"),
-                    "idx": _ID,
-                },
-                ("It rains.", "It is wet.", 0, 0),
-                ("It rains.", "It is dry.", 2, 1),
-            )
-            for split in ("train", "validation_matched", "validation_mismatched")
-        }
-    ),
-}
-"""GLUE, a few sentences of three of its configurations."""
-
-
-def as_parquet(folder: Path, configs: Mapping[str, Any]) -> Path:
-    """A copy as the Hub has it: files of Parquet, and the card that says which are of which configuration."""
-    lines = ["---", "configs:"]
-    for name, data in configs.items():
-        place = folder / name
-        place.mkdir(parents=True)
-        lines += [f"- config_name: {name}", "  data_files:"]
-        for split, rows in data.items():
-            rows.to_parquet(place / f"{split}-00000-of-00001.parquet")
-            lines += [f"  - split: {split}", f"    path: {name}/{split}-*"]
-    (folder / "README.md").write_text("\n".join([*lines, "---", "# A dataset"]), encoding="utf-8")
-    return folder
-
-
-def as_saved(folder: Path, configs: Mapping[str, Any]) -> Path:
-    for name, data in configs.items():
-        data.save_to_disk(folder if len(configs) == 1 else folder / name)
-    return folder
-
 
 LAYOUTS: dict[str, tuple[Any, str, dict[str, str], dict[str, str]]] = {
     "conll2003": (CONLL2003, "", {"pos": "plain", "chunk": "iob2", "ner": "iob2"}, {"id": ""}),
@@ -352,7 +220,7 @@ def test_columns_are_told_by_features_names_and_content(
     ("features", "row", "problem"),
     [
         (
-            {"tokens": STRINGS, "tags": datasets.List(_ID)},
+            {"tokens": STRINGS, "tags": datasets.List(datasets.Value("int32"))},
             (["a"], [1]),
             "tags: it holds numbers without names",
         ),
@@ -489,132 +357,3 @@ def test_a_copy_may_hold_csv_or_json_and_one_table_in_parts(
         load(f"hub:{folder}")
     with pytest.raises(CorpusError, match=r"train.csv is a file"):
         load(f"hub:{tmp_path}/mine/train.csv")
-
-
-# The Hub, by what it once answered.
-
-
-def answer(*files: str) -> bytes:
-    """The part of the Hub's answer on a revision of a dataset that is used, as recorded."""
-    recorded = {"id": "nyu-mll/glue", "sha": COMMIT, "gated": False}
-    configs = [
-        {"config_name": name, "data_files": [{"split": "train", "path": f"{name}/train-*"}]} for name in GLUE
-    ]
-    siblings = [{"rfilename": file} for file in files]
-    return json.dumps({**recorded, "cardData": {"configs": configs}, "siblings": siblings}).encode()
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """A Hub that has nyu-mll/glue, a script owner/old and nothing else, and the addresses it is asked for."""
-    addresses: list[str] = []
-
-    def opened(request: urllib.request.Request, **options: object) -> io.BytesIO:
-        addresses.append(request.full_url)
-        if "nyu-mll/glue" in request.full_url:
-            return io.BytesIO(answer(".gitattributes", "README.md", "cola/train-00000-of-00001.parquet"))
-        if "owner/old" in request.full_url:
-            return io.BytesIO(answer("README.md", "old.py"))
-        raise urllib.error.HTTPError(request.full_url, 404, "Not Found", {}, None)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(urllib.request, "urlopen", opened)
-    monkeypatch.setattr("core.corpora.catalogue.hub.look_up_hub", lambda: None)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
-    hub._newest.cache_clear()
-    return addresses
-
-
-def test_a_dataset_is_pinned_by_its_commit_and_then_read_without_the_hub(
-    asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = "hub:nyu-mll/glue?config=cola"
-    pinned = f"{name}&revision={COMMIT}"
-    assert not is_here(name)
-    assert pinned_name(name) == pinned == pinned_name(pinned)
-    assert asked == ["https://huggingface.co/api/datasets/nyu-mll/glue/revision/main"]
-    described = RunConfig.build(corpus=name, tasks=["glue-cola"], paradigm="stl")
-    assert with_absolute_paths(described).corpus == pinned
-
-    folder = as_parquet(tmp_path / "copy", GLUE)
-    given = datasets.load_dataset_builder(str(folder), "cola")
-    loads: list[tuple[str, str | None, str | None]] = []
-
-    def builder(source: str, config: str | None, cache_dir: None, revision: str | None) -> Any:
-        """What `datasets` gives for the Hub: a builder of such files, with the commit as its hash."""
-        loads.append((source, config, revision))
-        files = given.config.data_files
-        return Parquet(str(tmp_path / "cache"), "glue", config, revision, data_files=files, config_id=config)
-
-    with monkeypatch.context() as online:
-        online.setattr(datasets, "load_dataset_builder", builder)
-        corpus = load(name)
-    assert loads == [("nyu-mll/glue", "cola", COMMIT)]
-    # `datasets` keeps what it read under the name of the repository, which a builder of local files has not.
-    (tmp_path / "cache" / "glue").rename(tmp_path / "cache" / "nyu-mll___glue")
-    (reading,) = corpus.readings
-    assert reading.revision == COMMIT
-    assert reading.title.startswith(f"glue-cola, dataset nyu-mll/glue, configuration cola, revision {COMMIT}")
-
-    def unreachable(*args: object, **options: object) -> None:
-        raise ConnectionError("no network")
-
-    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
-    monkeypatch.setattr(datasets, "load_dataset_builder", unreachable)
-    hub._newest.cache_clear()
-    assert is_here(pinned)
-    assert hub.read_hub(pinned).train == hub.read_hub(name).train == corpus.train
-    assert pinned_name(name) == pinned
-
-
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        (
-            "hub:owner/old",
-            r"owner/old is a script \(old.py\), and scripts are never run; .*refs/convert/parquet",
-        ),
-        ("hub:owner/none", "does not offer the dataset owner/none .it answers 404."),
-        ("hub:owner/none?revision=v1", "does not offer the dataset owner/none in the revision v1"),
-        ("hub:csv", "'csv' is neither a folder here nor a dataset's name; write hub:OWNER/NAME"),
-        ("hub:../x/y", "neither a folder here nor"),
-        ("hub:", "names no dataset"),
-        ("joined:hub:owner/old+demo", "is a script"),
-        ("owner/none", "There is no corpus 'owner/none'.* Write hub:owner/none for the dataset of the Hub"),
-    ],
-)
-def test_what_the_hub_does_not_have_is_told(asked: list[str], name: str, problem: str) -> None:
-    with pytest.raises(CorpusError, match=problem):
-        load(name)
-
-
-@pytest.mark.parametrize(
-    ("card", "default"),
-    [
-        ({}, ""),
-        ({"configs": [{"config_name": "default"}]}, ""),
-        ({"configs": [{"config_name": "conll2003"}]}, "conll2003"),
-        ({"configs": [{"config_name": "en"}, {"config_name": "de"}]}, ""),
-        ({"configs": [{"config_name": "en"}, {"config_name": "de", "default": True}]}, "de"),
-        ({"dataset_info": {"config_name": "split", "features": []}}, "split"),
-        ({"dataset_info": {"features": []}}, ""),
-    ],
-)
-def test_the_default_configuration_is_pinned_too(card: dict[str, Any], default: str) -> None:
-    assert hub._default_config(card) == default
-
-
-def test_another_revision_is_asked_for_by_its_name(asked: list[str]) -> None:
-    assert pinned_name("hub:owner/glue?revision=refs/convert/parquet".replace("owner", "nyu-mll")).endswith(
-        COMMIT
-    )
-    assert asked[0].endswith("/revision/refs%2Fconvert%2Fparquet")
-
-
-def test_without_network_and_copy_the_answer_says_what_to_do(
-    asked: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    for name in ("hub:nyu-mll/glue", f"hub:nyu-mll/glue?revision={COMMIT}"):
-        with pytest.raises(CorpusError, match=r"cannot be reached; name the folder of a copy, as hub:/path"):
-            load(name)
