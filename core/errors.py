@@ -108,8 +108,8 @@ class DeviceError(TrainingError):
     """A device that this machine does not have. `device` is its name, `gpus` how many GPUs there are."""
 
     def __init__(self, device: str, gpus: int) -> None:
-        known = "no GPU" if gpus == 0 else "1 GPU" if gpus == 1 else f"{gpus} GPUs"
-        super().__init__(f"device: {device} is not on this machine, which has {known} that CUDA can use.")
+        gpus_here = "no GPU" if gpus == 0 else "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+        super().__init__(f"device: {device} is not on this machine, which has {gpus_here} that CUDA can use.")
         self.device = device
         self.gpus = gpus
 

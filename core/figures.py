@@ -104,8 +104,8 @@ def interval(
 ) -> dict[str, Any]:
     """Error bars from these ends; none where an end is not known."""
     ends = (
-        [0.0 if end is None else abs(end - value) for value, end in zip(values, known, strict=True)]
-        for known in (high, low)
+        [0.0 if end is None else abs(end - value) for value, end in zip(values, side, strict=True)]
+        for side in (high, low)
     )
     arrays = dict(zip(("array", "arrayminus"), ends, strict=True))
     return {"type": "data", "symmetric": False, **arrays, "color": colour, "thickness": 1.6, "width": 0}

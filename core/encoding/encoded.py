@@ -178,10 +178,10 @@ def join_texts(parts: Sequence[EncodedText]) -> EncodedText:
 
     texts = None
     if any(part.texts is not None for part in parts):
-        known = [part.texts or no_texts(part) for part in parts]
+        of_parts = [part.texts or no_texts(part) for part in parts]
         texts = TextWindows(
             **{
-                field.name: np.concatenate([getattr(each, field.name) for each in known])
+                field.name: np.concatenate([getattr(each, field.name) for each in of_parts])
                 for field in fields(TextWindows)
             }
         )

@@ -51,7 +51,7 @@ def cost_of(by_seed: Iterable[Sequence[Cost | None]]) -> Cost | None:
     """
     seeds = list(by_seed)
     models = max(map(len, seeds), default=0)
-    complete = [known for seed in seeds if len(known := [cost for cost in seed if cost]) == models > 0]
+    complete = [costs for seed in seeds if len(costs := [cost for cost in seed if cost]) == models > 0]
     if not complete:
         return None
     summed = [_joined(costs, sum, len(costs)) for costs in complete]

@@ -50,8 +50,8 @@ def boot_id() -> str:
 
     Written `boot/namespaces/machine`; a part that the system does not tell is empty.
     """
-    known = Path("/proc/sys/kernel/random/boot_id")
-    start = known.read_text().strip() if known.is_file() else f"{psutil.boot_time():.0f}"
+    boot_file = Path("/proc/sys/kernel/random/boot_id")
+    start = boot_file.read_text().strip() if boot_file.is_file() else f"{psutil.boot_time():.0f}"
     places = [Path("/proc/self/ns") / name for name in ("pid", "time")]
     namespaces = " ".join(os.readlink(link) for link in places if link.is_symlink())
     machine = Path("/etc/machine-id")

@@ -89,10 +89,10 @@ def compared(
     or several rows of one, and for a task that none has.
     """
     tables = {group.name: table for group, table in results.method_tables(split, every_row=every_row).items()}
-    known = dict.fromkeys(task for table in tables.values() for task in (*table.scored_tasks, MEAN_OF_TASKS))
-    if tables and (unknown := [task for task in tasks or () if task not in known]):
+    named = dict.fromkeys(task for table in tables.values() for task in (*table.scored_tasks, MEAN_OF_TASKS))
+    if tables and (unknown := [task for task in tasks or () if task not in named]):
         raise ConfigError(
-            "task", f"task: '{shortened(unknown[0])}' has no {split} score; name {first_of(list(known))}."
+            "task", f"task: '{shortened(unknown[0])}' has no {split} score; name {first_of(list(named))}."
         )
     comparisons = []
     for data, table in tables.items():

@@ -246,11 +246,11 @@ def _pair(store: Store, run: Run, base: Run, split: str, task: str) -> _Pair | N
 def _texts(pairs: Sequence[_Pair], split: str, task: str, by: Sequence[str]) -> list[BucketedText]:
     """The sentences of each pair; those that trained on the same sentences share them."""
     config = pairs[0].run.config
-    known = tasks_of(config.corpus, config.columns) if by else ()
-    if unknown := [name for name in by if name not in known]:
+    columns = tasks_of(config.corpus, config.columns) if by else ()
+    if unknown := [name for name in by if name not in columns]:
         raise ConfigError(
             "by",
-            f"by: {config.corpus} has no column '{shortened(unknown[0])}'; name {first_of(list(known))}.",
+            f"by: {config.corpus} has no column '{shortened(unknown[0])}'; name {first_of(list(columns))}.",
         )
     texts: list[BucketedText] = []
     of_seed = True

@@ -269,5 +269,5 @@ def _fault(error: DBAPIError) -> _Fault | None:
         marks = _NO_CONNECTION
         # Without a code, an OperationalError is the connection's fault; other errors are bugs.
         broken = broken or type(original).__name__ == "OperationalError"
-    known = next((fault for mark, fault in marks.items() if mark in message), None)
-    return known or (_BROKEN if broken else None)
+    fault = next((fault for mark, fault in marks.items() if mark in message), None)
+    return fault or (_BROKEN if broken else None)

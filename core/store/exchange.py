@@ -72,7 +72,7 @@ class Exchange(Runs, Metrics, Results):
             statement = statement.where(column.between(time - _ROUNDING_S, time + _ROUNDING_S))
         with self.transaction(write=False) as connection:
             candidates = self.runs(list(connection.scalars(statement)))
-        return next((known for known in candidates if known.config.seed == run.config.seed), None)
+        return next((stored for stored in candidates if stored.config.seed == run.config.seed), None)
 
     def import_record(self, record: RunRecord, note: str) -> int:
         """Adds a run that succeeded elsewhere, with all that it recorded; returns its id here.

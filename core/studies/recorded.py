@@ -123,11 +123,11 @@ def records_of(study: str) -> list[Record]:
 
 def results_document(runs: int, results: Iterable[Result]) -> dict[str, Any]:
     """The JSON document of results that `Record` reads, without settings that have no scores."""
-    known = [result for result in results if any(outcome.scores for outcome in result.outcomes)]
+    scored = [result for result in results if any(outcome.scores for outcome in result.outcomes)]
     return {
         "runs": runs,
         "incomplete": {
-            result.setting.name: [result.done, result.planned] for result in known if not result.is_complete
+            result.setting.name: [result.done, result.planned] for result in scored if not result.is_complete
         },
         "settings": {
             result.setting.name: {
@@ -135,7 +135,7 @@ def results_document(runs: int, results: Iterable[Result]) -> dict[str, Any]:
                 for outcome in result.outcomes
                 if outcome.candidate is not None
             }
-            for result in known
+            for result in scored
         },
     }
 

@@ -165,12 +165,12 @@ class Study:
     small: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = [method.name for method in self.methods]
-        for names in (known, [setting.name for setting in self.settings]):
+        method_names = [method.name for method in self.methods]
+        for names in (method_names, [setting.name for setting in self.settings]):
             if len(set(names)) < len(names):
                 raise ValueError(f"{self.name}: a name is given twice among {', '.join(names)}")
         for setting in self.settings:
-            if unknown := set(setting.methods) - set(known):
+            if unknown := set(setting.methods) - set(method_names):
                 raise ValueError(f"{self.name}/{setting.name}: no method is called {', '.join(unknown)}")
             methods = self.methods_in(setting)
             if empty := [method.name for method in methods.values() if not method.candidates]:

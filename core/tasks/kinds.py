@@ -257,8 +257,8 @@ class PairScores(TaskKind):
         return number_score(task, np.array(list(map(float, gold.names)))[gold.numbers], predicted)
 
     def read(self, gold: Labels, predicted: Labels) -> tuple[Packed, Predictions]:
-        known, _ = numbered(gold, predicted)
-        return known, np.array([float(text) for row in predicted for text in row])
+        packed, _ = numbered(gold, predicted)
+        return packed, np.array([float(text) for row in predicted for text in row])
 
     def written(self, gold: Packed, predicted: Predictions) -> list[list[str]]:
         return [[f"{value:.9g}"] for value in predicted.tolist()]

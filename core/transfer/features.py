@@ -75,7 +75,7 @@ def pair_values(
 
     A ratio is NaN where one of the two is NaN, or the auxiliary task's is 0.
     """
-    table = pd.DataFrame({task: known.values for task, known in features.items()}, list(chosen)).T
+    table = pd.DataFrame({task: of_task.values for task, of_task in features.items()}, list(chosen)).T
     main, aux = (table.loc[[pair[role] for pair in pairs]].to_numpy(dtype=np.float64) for role in (0, 1))
     ratio = np.divide(main, aux, out=np.full_like(main, np.nan), where=aux != 0)
     names = [f"{role} {feature}" for role in ("main", "aux", "main/aux") for feature in table.columns]

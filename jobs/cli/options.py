@@ -43,12 +43,12 @@ def number_option(name: str, about: str, least: int, most: int = 2**31 - 1) -> A
 
 def one_of(name: str, choices: Iterable[_Choice]) -> Callable[[str], _Choice]:
     """A parser of the option `name`, which raises MRNLabError for a value not in `choices`."""
-    known = {str(choice): choice for choice in choices}
+    by_text = {str(choice): choice for choice in choices}
 
     def read(text: str) -> _Choice:
-        if text not in known:
-            raise MRNLabError(f"{name}: '{shortened(text)}' is not one of {', '.join(known)}.")
-        return known[text]
+        if text not in by_text:
+            raise MRNLabError(f"{name}: '{shortened(text)}' is not one of {', '.join(by_text)}.")
+        return by_text[text]
 
     return read
 

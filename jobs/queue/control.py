@@ -304,11 +304,11 @@ def prioritise(store: Store, ids: Collection[int], priority: int) -> list[Answer
     """Gives these runs a priority: higher ones start first."""
 
     def act(run_id: int) -> str:
-        if run_id not in known:
+        if run_id not in present:
             raise RunNotFound(run_id)
         return f"has priority {priority}."
 
     with store.transaction():
         store.set_priority(ids, priority)
-        known = {run.id for run in store.runs(ids)}
+        present = {run.id for run in store.runs(ids)}
     return _each(ids, act)

@@ -313,11 +313,11 @@ def check_progress_files(store: Store) -> Iterator[Finding]:
 def check_checkpoints(store: Store) -> Iterator[Finding]:
     """Finds training states of runs that have succeeded on another machine or worker. Raises StoreError."""
     folders = checkpoint_dir(0).parent.glob("*.states")
-    known = {int(path.stem): path for path in folders if path.stem.isdecimal()}
-    done = store.runs(known, {RunState.SUCCEEDED})
+    by_run = {int(path.stem): path for path in folders if path.stem.isdecimal()}
+    done = store.runs(by_run, {RunState.SUCCEEDED})
     if not done:
         return
-    files = (file for run in done for file in known[run.id].rglob("*"))
+    files = (file for run in done for file in by_run[run.id].rglob("*"))
     size = f"{sum(file.stat().st_size for file in files if file.is_file()) / 1e6:,.1f} MB"
 
     def remove() -> str:

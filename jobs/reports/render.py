@@ -307,8 +307,8 @@ def right_aligned(sheet: Sheet) -> list[bool]:
     rows = [entries for block in sheet.blocks for _, entries in block.rows]
     right = []
     for column in zip(*rows, strict=True):
-        known = [entry for entry in column if entry is not None and entry.is_defined]
-        right.append(2 * sum(entry.is_number for entry in known) >= len(known))
+        defined = [entry for entry in column if entry is not None and entry.is_defined]
+        right.append(2 * sum(entry.is_number for entry in defined) >= len(defined))
     return right or [True] * (len(sheet.head) - 1)
 
 

@@ -215,11 +215,11 @@ class LookToCome:
 def looks_to_come(store: Store, state: PlanState) -> list[LookToCome]:
     """The looks that are not taken, were each difference open until the last."""
     plan = state.plan
-    lots, known = [], _succeeded(store, plan)
+    lots, planned_runs = [], _succeeded(store, plan)
     for count in plan.looks[state.taken :] if state.open else ():
         runs = look_runs(plan, plan.seeds[:count], state.open_tasks).runs()
-        lots.append([run for run in runs if run not in known])
-        known |= set(lots[-1])
+        lots.append([run for run in runs if run not in planned_runs])
+        planned_runs |= set(lots[-1])
     return [
         LookToCome(seeds, level, len(lot), estimate.seconds)
         for seeds, level, lot, estimate in zip(

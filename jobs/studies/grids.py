@@ -289,7 +289,7 @@ def judged(table: pd.DataFrame, part: str) -> list[tuple[Published, float]]:
 
 def published_sheet(table: pd.DataFrame, part: str) -> Sheet | None:
     """A table of the formulas judged on this part, with printed errors and the errors here."""
-    if not (known := judged(table, part)):
+    if not (judged_pairs := judged(table, part)):
         return None
     f1 = factors(table, part)[1]
     rows = [
@@ -301,7 +301,7 @@ def published_sheet(table: pd.DataFrame, part: str) -> Sheet | None:
             None if each.printed_mse is None else Entry(each.printed_mse, form=".3f"),
             Entry(error, form=",.0f"),
         )
-        for each, error in known
+        for each, error in judged_pairs
     ]
     caption = (
         f"On {plural(len(f1), 'cell')}. MSE as the paper has it, of F1 in [0, 1], and in percent². F1 has a "

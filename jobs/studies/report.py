@@ -44,10 +44,10 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
     one, an overview of methods and settings, a table per task where settings differ in tasks, and a table per
     setting.
     """
-    known = [result for result in results if any(outcome.differences for outcome in result.outcomes)]
-    if known:
+    answered = [result for result in results if any(outcome.differences for outcome in result.outcomes)]
+    if answered:
         yield Heading("The answer")
-        yield Items(tuple(f"{result.setting.title}: {answer(result)}" for result in known))
+        yield Items(tuple(f"{result.setting.title}: {answer(result)}" for result in answered))
     for part in dict.fromkeys(result.setting.part for result in results):
         part_results = [result for result in results if result.setting.part == part]
         view = table_view(study, part, part_results)

@@ -107,7 +107,7 @@ def describe_exit(code: int | None) -> str:
         return "ended without a word"
     if code >= 0:
         return f"ended with exit code {code}"
-    known = {number.value: number.name for number in signal.Signals}
-    name = known.get(-code, f"signal {-code}")
+    names = {number.value: number.name for number in signal.Signals}
+    name = names.get(-code, f"signal {-code}")
     meaning = _SIGNAL_MEANINGS.get(name)
     return f"was ended by {name} ({meaning})" if meaning else f"was ended by {name}"

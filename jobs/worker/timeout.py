@@ -84,8 +84,8 @@ class ProgressFile:
 
 def progress_files_left(store_url: str, workers: Iterable[Owner]) -> list[Path]:
     """The progress files of this machine that belong to none of these workers."""
-    known = {ProgressFile(store_url, worker).path for worker in workers}
-    return [path for path in workers_folder(store_url).glob("progress-*") if path not in known]
+    paths = {ProgressFile(store_url, worker).path for worker in workers}
+    return [path for path in workers_folder(store_url).glob("progress-*") if path not in paths]
 
 
 class Looks:
