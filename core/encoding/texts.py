@@ -162,9 +162,9 @@ def _encode_texts(
     )
 
 
-def _share(a: int, b: int, room: int) -> tuple[int, int]:
-    """How much of two texts of these lengths fits into so much room, the longer one cut first."""
-    if a + b <= room:
+def _share(a: int, b: int, most: int) -> tuple[int, int]:
+    """How many subwords of two texts of these lengths are kept where `most` fit, the longer one cut first."""
+    if a + b <= most:
         return a, b
-    shorter = min(a, b, room // 2)
-    return (shorter, room - shorter) if a <= b else (room - shorter, shorter)
+    shorter = min(a, b, most // 2)
+    return (shorter, most - shorter) if a <= b else (most - shorter, shorter)

@@ -87,7 +87,7 @@ def by_candidates(rows: Iterable[_Configured]) -> list[list[_Configured]]:
         groups = [
             same
             for group in groups
-            for same in alike_by(group, lambda row, of=condition: of(row.conditions)).values()  # type: ignore[misc]
+            for same in alike_by(group, lambda row, read=condition: read(row.conditions)).values()  # type: ignore[misc]
         ]
     return groups
 

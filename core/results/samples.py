@@ -24,23 +24,25 @@ UNKNOWN = Conditions()
 """The conditions of a run that has not begun, or was trained before conditions were stored."""
 
 RunT = TypeVar("RunT", bound=Run)
-_Of = Callable[[Conditions], str | None]
+_Condition = Callable[[Conditions], str | None]
 
-TEXT: _Of = attrgetter("text")
-RESOLVED: Mapping[str, _Of] = {name: attrgetter(name) for name in ("precision", "alignment")}
+TEXT: _Condition = attrgetter("text")
+RESOLVED: Mapping[str, _Condition] = {name: attrgetter(name) for name in ("precision", "alignment")}
 """By field, the value that was chosen for `auto` in a run."""
 
 
 _Item = TypeVar("_Item")
 
 
-def alike_by(items: Iterable[_Item], of: Callable[[_Item], str | None]) -> dict[str | None, list[_Item]]:
+def alike_by(
+    items: Iterable[_Item], condition: Callable[[_Item], str | None]
+) -> dict[str | None, list[_Item]]:
     """The items by a condition, in their order.
 
     Those without it are grouped with the others where these agree, and apart where they differ.
     """
     every = list(items)
-    values = list(map(of, every))
+    values = list(map(condition, every))
     distinct = set(values) - {None}
     if len(distinct) < 2:
         return {next(iter(distinct), None): every} if every else {}
@@ -50,9 +52,11 @@ def alike_by(items: Iterable[_Item], of: Callable[[_Item], str | None]) -> dict[
     return groups
 
 
-def alike(runs: Sequence[Run], conditions: Mapping[int, Conditions], of: _Of) -> dict[str | None, list[Run]]:
-    """The runs by one of their conditions (`of`), as `alike_by`."""
-    return alike_by(runs, lambda run: of(conditions.get(run.id, UNKNOWN)))
+def alike(
+    runs: Sequence[Run], conditions: Mapping[int, Conditions], condition: _Condition
+) -> dict[str | None, list[Run]]:
+    """The runs by one of their conditions, as `alike_by`."""
+    return alike_by(runs, lambda run: condition(conditions.get(run.id, UNKNOWN)))
 
 
 def readable(
@@ -87,8 +91,8 @@ def one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions] | N
     kept: set[int] = set()
     for same in configurations.values():
         newest = max(same, key=_rank)
-        for of in (TEXT, *RESOLVED.values()):
-            same = next(group for group in alike(same, conditions, of).values() if newest in group)
+        for condition in (TEXT, *RESOLVED.values()):
+            same = next(group for group in alike(same, conditions, condition).values() if newest in group)
         by_seed = {run.config.seed: run.id for run in sorted(same, key=_rank)}
         kept.update(by_seed.values())
     return [run for run in runs if run.id in kept]
@@ -264,7 +268,7 @@ def older_texts(runs: Collection[Run], conditions: Mapping[int, Conditions]) -> 
 def common_conditions(conditions: Sequence[Conditions]) -> Conditions:
     """The conditions of runs that agree in them, where any of them recorded one."""
     text, precision, alignment = (
-        next(filter(None, map(of, conditions)), None) for of in (TEXT, *RESOLVED.values())
+        next(filter(None, map(condition, conditions)), None) for condition in (TEXT, *RESOLVED.values())
     )
     return Conditions(text, precision, alignment)
 

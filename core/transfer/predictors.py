@@ -402,8 +402,8 @@ def flat_beside_steep(
     if not kind.any() or not others.any():
         return None
 
-    def mean(of: Mask, counts: NDArray[np.int64]) -> float:
-        return float(np.average(pairs.gains, weights=counts * of))
+    def mean(chosen: Mask, counts: NDArray[np.int64]) -> float:
+        return float(np.average(pairs.gains, weights=counts * chosen))
 
     drawn = [counts for counts in pairs.counts(draws) if (counts * kind).any() and (counts * others).any()]
     low, high = np.percentile([mean(kind, counts) - mean(others, counts) for counts in drawn], (2.5, 97.5))
