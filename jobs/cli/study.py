@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import chain, groupby
@@ -17,6 +17,7 @@ import typer
 from core.config import RunConfig, applicable_fields
 from core.errors import ConfigError
 from core.paths import given_path
+from core.registry import FROZEN, FULL
 from core.results.naming import shortest_names
 from core.store import Run, Store
 from core.studies import STUDIES, Study
@@ -24,7 +25,7 @@ from core.studies.study import SettingRuns, StudyRun
 from core.wording import duration, plural
 from jobs.cli.app import app, opened_store
 from jobs.cli.decide import hours_of
-from jobs.cli.options import JSON_OPTION, number_option, one_of
+from jobs.cli.options import JSON_OPTION, grouped, number_option, one_of
 from jobs.cli.output import WIDTH, log, print_json, print_report, print_table, print_text, write_document
 from jobs.reports.parts import Part
 from jobs.reports.render import csv_files
@@ -109,7 +110,7 @@ def plan_document(listing: Listed, plan: Sequence[SettingCounts]) -> dict[str, A
     """The plan as one document; fields still to be chosen on dev are null, and in `chosen_on_dev`."""
     estimates = [setting.seconds for setting in plan if setting.seconds is not None]
     return {
-        "settings": [dataclasses.asdict(setting) for setting in plan],
+        "settings": [asdict(setting) for setting in plan],
         "search": sum(setting.search for setting in plan),
         "final": sum(setting.final for setting in plan),
         "seconds": sum(estimates) if len(estimates) == len(plan) else None,
@@ -151,36 +152,48 @@ class _Report(StrEnum):
     JSON = "json"
 
 
-@app.command()
-def study(
-    ctx: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="STUDY", help="Its name (default: list all).")] = None,
+@dataclass(frozen=True)
+class ChosenStudy:
+    """Which study, and which part of it, as typed."""
+
+    name: Annotated[str | None, typer.Argument(metavar="STUDY", help="Its name (default: list all).")] = None
     part: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Only the settings of these parts.")
-    ] = None,
+    ] = None
     setting: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Only these settings, in this order.")
-    ] = None,
+    ] = None
     seeds: Annotated[
         int | None, number_option("--seeds", "How many seeds (default: the study's own).", 1, _MOST_SEEDS)
-    ] = None,
+    ] = None
     encoder: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Use this encoder (default: the study's own)."),
-    ] = None,
+    ] = None
     frozen: Annotated[
         bool, typer.Option("--frozen", help="Use a frozen encoder: takes minutes, but is not as published.")
-    ] = False,
+    ] = False
+
+    def options(self, name: str) -> StudyOptions:
+        """The options of the study of that name."""
+        training = FROZEN if self.frozen else FULL
+        return StudyOptions(name, self.part, self.setting, self.encoder, training, self.seeds)
+
+
+@dataclass(frozen=True)
+class Instead:
+    """What is printed or written instead of training."""
+
     dry_run: Annotated[
         bool,
         typer.Option(
             "--dry-run",
             help="Print by setting how many runs are done and to come, and how long these take; run nothing.",
         ),
-    ] = False,
+    ] = False
     runs: Annotated[
         bool, typer.Option("--runs", help="With --dry-run: list every run with the fields that differ.")
-    ] = False,
+    ] = False
     report_: Annotated[
         _Report | None,
         typer.Option(
@@ -189,14 +202,45 @@ def study(
             help="Run nothing; print the report of the finished runs.",
             parser=one_of("--report", _Report),
         ),
-    ] = None,
+    ] = None
     tables: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
             help="Run nothing; write each table of the report as a CSV file into this folder.",
         ),
-    ] = None,
+    ] = None
+
+    def check(self, name: str, study: Study, *, json_: bool) -> None:
+        """Raises ConfigError where options exclude each other, or the study has no report of this format."""
+        report = self.report_
+        if report is _Report.CSV and not study.by_relatedness:
+            raise ConfigError("report", f"The study '{name}' has no table of simulated tasks; leave out csv.")
+        if report is _Report.CURVES and study.pairs:
+            raise ConfigError("report", f"The study '{name}' has no curves; leave out curves.")
+        if report is not None and (self.dry_run or (json_ and report is not _Report.JSON)):
+            raise ConfigError(
+                "report", "--report goes without --dry-run and --json; --report json is the document."
+            )
+        if self.runs and not self.dry_run:
+            raise ConfigError(
+                "runs", "--runs goes with --dry-run; `mrnlab runs` lists the runs of the store."
+            )
+        if self.tables is not None and (self.dry_run or json_ or report is not None):
+            raise ConfigError("tables", "--tables goes without --dry-run, --report and --json.")
+
+    @property
+    def trains(self) -> bool:
+        """Whether the study is run, since none of these is asked for."""
+        return self.report_ is None and self.tables is None and not self.dry_run
+
+
+@app.command()
+@grouped
+def study(
+    ctx: typer.Context,
+    choice: ChosenStudy,
+    instead: Instead,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -223,25 +267,26 @@ def study(
     Every candidate of a method is trained with few seeds, then the one with the best dev score with all.
     Runs that are in the store already count. Ctrl-C or a kill loses nothing: the same command goes on.
     """
-    if name is None:
+    if choice.name is None:
         _print_studies(as_json=json_)
         return
-    options = StudyOptions(name, part, setting, encoder, "frozen" if frozen else "full", seeds)
-    chosen = options.definition()
-    _check_report(name, chosen, report_)
-    _check_together(report_, tables, dry_run=dry_run, runs=runs, json_=json_)
-    trains = report_ is None and tables is None and not dry_run
-    _check_until_decided(name, chosen, trains, until_decided, hours)
+    options = choice.options(choice.name)
+    definition = options.definition()
+    instead.check(choice.name, definition, json_=json_)
+    _check_until_decided(choice.name, definition, instead.trains, until_decided, hours)
     settings = options.settings()
-    table = None if record is None else _record(record, is_written=trains)
+    table = None if record is None else _record(record, is_written=instead.trains)
     with opened_store(ctx) as store:
         if table is not None and (restored := table.restore(store)):
             log(f"{plural(restored, 'run')} of {record} added to the store.")
-        if dry_run:
-            _print_plan(store, chosen, settings, runs=runs, as_json=json_)
+        if instead.dry_run:
+            _print_plan(store, definition, settings, runs=instead.runs, as_json=json_)
             return
-        is_well = not trains or _train(store, settings, table, until_decided=until_decided, hours=hours)
-        _print_results(store, chosen, settings, _Report.JSON if json_ else report_, tables)
+        is_well = not instead.trains or _train(
+            store, settings, table, until_decided=until_decided, hours=hours
+        )
+        report = _Report.JSON if json_ else instead.report_
+        _print_results(store, definition, settings, report, instead.tables)
     if not is_well:
         raise typer.Exit(1)
 
@@ -253,28 +298,6 @@ def _print_studies(*, as_json: bool) -> None:
         print_json(questions)
     else:
         print_table(("study", "question"), [tuple(study.values()) for study in questions])
-
-
-def _check_report(name: str, study: Study, report: _Report | None) -> None:
-    """Raises ConfigError where the study has no report of this format."""
-    if report is _Report.CSV and not study.by_relatedness:
-        raise ConfigError("report", f"The study '{name}' has no table of simulated tasks; leave out csv.")
-    if report is _Report.CURVES and study.pairs:
-        raise ConfigError("report", f"The study '{name}' has no curves; leave out curves.")
-
-
-def _check_together(
-    report: _Report | None, tables: Path | None, *, dry_run: bool, runs: bool, json_: bool
-) -> None:
-    """Raises ConfigError where options exclude each other."""
-    if report is not None and (dry_run or (json_ and report is not _Report.JSON)):
-        raise ConfigError(
-            "report", "--report goes without --dry-run and --json; --report json is the document."
-        )
-    if runs and not dry_run:
-        raise ConfigError("runs", "--runs goes with --dry-run; `mrnlab runs` lists the runs of the store.")
-    if tables is not None and (dry_run or json_ or report is not None):
-        raise ConfigError("tables", "--tables goes without --dry-run, --report and --json.")
 
 
 def _record(path: Path, *, is_written: bool) -> RunTable:
