@@ -1,4 +1,4 @@
 """Multilinear relationship learning: alignments, priors, low-rank algebra, correlation.
 
-`registry` and `relations` need no torch; the other modules do.
+`relations` needs no torch; the other modules do. The names of priors are in `core.registry`.
 """

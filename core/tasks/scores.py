@@ -352,7 +352,7 @@ def averages(score: TaskScore) -> dict[str, dict[str, float]]:
 
     `micro` counts all labels (span types) together, `macro` is their plain mean, `weighted` their mean
     weighted by support. For plain labels micro is the accuracy, since each word has exactly one label.
-    What is not annotated has no figure and counts in no mean; theirs count it as 0 in `macro`.
+    What is not annotated has no figure and counts in no mean; scikit-learn and seqeval count it as 0.
     """
     if not score.report:
         return {}

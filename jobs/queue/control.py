@@ -69,7 +69,7 @@ def _each(ids: Iterable[int], act: Callable[[int], str]) -> list[Answer]:
 
 
 def stop(store: Store, ids: Iterable[int]) -> list[Answer]:
-    """Asks runs to stop. A worker that does not obey within `reaper.GRACE_S` is ended by its supervisor."""
+    """Asks runs to stop. A worker that does not within `heartbeat.GRACE_S` is ended by its supervisor."""
     wanted = list(dict.fromkeys(ids))
     requested = store.request_stops(wanted)
     # Where a run cannot be stopped, the store raises an error with the reason.
