@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from core.corpora.loading import tasks_of
 from core.corpora.types import Sentences
 from core.errors import ConfigError, CorpusError, MRNLabError
-from core.evaluation.buckets import BucketedText, TaskText, shown, span_types
+from core.evaluation.buckets import (
+    Bucket,
+    BucketedText,
+    Items,
+    TaskText,
+    bucket_counts,
+    shown,
+    span_types,
+)
 from core.evaluation.span_differences import FigureDifference, kind_differences, scheme_differences
 from core.evaluation.where import BucketDifference, PairedItems, bucket_differences, where_headline
 from core.plain_text import shortened
@@ -32,11 +43,53 @@ WHERE_COLUMNS = (
 
 
 @dataclass(frozen=True)
+class BucketSentence:
+    """A sentence in which one of two rows makes fewer errors with the items of a bucket.
+
+    sentence      the index among the split's sentences that are annotated for the task, from 0
+    fewer, more   the seeds with which the row makes fewer errors there than the baseline, and more
+    run_ids       the runs of row and baseline with the first seed of the larger of both numbers
+    """
+
+    sentence: int
+    fewer: int
+    more: int
+    run_ids: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class ErrorsByBucket:
+    """The errors of a baseline less those of a row, (K, S, B) by seed, sentence and bucket.
+
+    `run_ids` (K) are the runs of row and baseline. Of sentences that differ from seed to seed the first seed
+    counts alone.
+    """
+
+    run_ids: tuple[tuple[int, int], ...]
+    buckets: tuple[Bucket, ...]
+    less: NDArray[np.float32]
+
+    def sentences_in(self, bucket: Bucket) -> list[BucketSentence]:
+        """The sentences in which both err unlike often in this bucket, those of most seeds first."""
+        less = self.less[:, :, self.buckets.index(bucket)]
+        fewer, more = (less > 0).sum(axis=0), (less < 0).sum(axis=0)
+        places = np.flatnonzero(fewer + more)
+        most = np.abs(fewer - more)[places]
+        order = np.lexsort((-np.abs(less.sum(axis=0))[places], -most))
+        shown = []
+        for place in places[order].tolist():
+            first = np.argmax(less[:, place] > 0 if fewer[place] >= more[place] else less[:, place] < 0)
+            shown.append(BucketSentence(place, int(fewer[place]), int(more[place]), self.run_ids[int(first)]))
+        return shown
+
+
+@dataclass(frozen=True)
 class Where:
     """The difference of a row from a baseline on a task, taken apart.
 
     `items` is what is counted: spans, words or texts. `buckets` are empty, with a note, where the words are
-    not known; `kinds` and `schemes` are those of spans.
+    not known; `kinds` and `schemes` are those of spans. `errors` shows which sentences a difference is in;
+    None without buckets.
     """
 
     data: str
@@ -47,6 +100,7 @@ class Where:
     kinds: tuple[FigureDifference, ...] = ()
     schemes: tuple[FigureDifference, ...] = ()
     notes: tuple[str, ...] = ()
+    errors: ErrorsByBucket | None = None
 
     @property
     def headline(self) -> str:
@@ -185,6 +239,7 @@ def where_of(
     kinds: tuple[FigureDifference, ...] = ()
     schemes: tuple[FigureDifference, ...] = ()
     notes, items = [], "spans" if is_span else "words"
+    errors_by_bucket = None
     if len(pairs) < len(ids):
         notes.append(f"{plural(len(ids) - len(pairs), 'seed')} left out: no predictions are stored.")
     if len(pairs) == 1:
@@ -204,24 +259,44 @@ def where_of(
                 "nothing is decided."
             )
         of_pairs = list(zip(texts, pairs, strict=True))
-        buckets = tuple(
-            bucket_differences(
-                PairedItems(
-                    texts[0].buckets,
-                    seeds,
-                    [text.items(pair.gold, pair.predicted, score_name) for text, pair in of_pairs],
-                    [text.items(pair.gold, pair.base_predicted, score_name) for text, pair in of_pairs],
-                    [len(text.text.tokens) for text in texts],
-                    is_alike,
-                )
-            )
+        items_a = [text.items(pair.gold, pair.predicted, score_name) for text, pair in of_pairs]
+        items_b = [text.items(pair.gold, pair.base_predicted, score_name) for text, pair in of_pairs]
+        lengths = [len(text.text.tokens) for text in texts]
+        paired = PairedItems(texts[0].buckets, seeds, items_a, items_b, lengths, is_alike)
+        buckets = tuple(bucket_differences(paired))
+        counted = len(pairs) if is_alike else 1
+        errors_by_bucket = ErrorsByBucket(
+            tuple((pair.run.id, pair.base.id) for pair in pairs[:counted]),
+            texts[0].buckets,
+            np.stack(
+                [
+                    _bucket_errors(text, second, pair.gold, pair.base_predicted)
+                    - _bucket_errors(text, first, pair.gold, pair.predicted)
+                    for (text, pair), first, second in zip(
+                        of_pairs[:counted], items_a[:counted], items_b[:counted], strict=True
+                    )
+                ]
+            ),
         )
     if is_span:
         errors = {pair.run.config.seed: _errors(pair.gold, pair.predicted) for pair in pairs}
         base_errors = {pair.run.config.seed: _errors(pair.gold, pair.base_predicted) for pair in pairs}
         kinds = tuple(kind_differences(errors, base_errors))
         schemes = tuple(scheme_differences(errors, base_errors))
-    return Where(data, split, delta, items, buckets, kinds, schemes, tuple(notes))
+    return Where(data, split, delta, items, buckets, kinds, schemes, tuple(notes), errors_by_bucket)
+
+
+def _bucket_errors(text: BucketedText, items: Items, gold: Labels, predicted: Labels) -> NDArray[np.float32]:
+    """(S, B) errors with the items of each bucket: labels missed, and wrong ones; of numbers how far off."""
+    of_errors = items
+    if text.kind.is_number:
+        far = [abs(float(true) - float(guess)) for (true,), (guess,) in zip(gold, predicted, strict=True)]
+        of_errors = items._replace(values=np.array(far, dtype=np.float64)[:, None])
+    counts = bucket_counts(of_errors, len(text.text.tokens), len(text.buckets))[:, :-1].astype(np.float32)
+    if text.kind.is_number:
+        return counts[:, :, 0]
+    errors: NDArray[np.float32] = counts[:, :, 0] + counts[:, :, 1] - 2 * counts[:, :, 2]
+    return errors
 
 
 @dataclass(frozen=True)
@@ -229,6 +304,7 @@ class _Pair:
     """The stored labels of two runs with the same seed on a task."""
 
     run: Run
+    base: Run
     gold: Labels
     predicted: Labels
     base_gold: Labels
@@ -240,7 +316,7 @@ def _pair(store: Store, run: Run, base: Run, split: str, task: str) -> _Pair | N
     sides = [store.predictions(each.id, split, task).get(task) for each in (run, base)]
     if sides[0] is None or sides[1] is None:
         return None
-    return _Pair(run, *sides[0], *sides[1])
+    return _Pair(run, base, *sides[0], *sides[1])
 
 
 def _texts(pairs: Sequence[_Pair], split: str, task: str, by: Sequence[str]) -> list[BucketedText]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
@@ -11,9 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.corpora.types import Sentence
-from core.errors import MRNLabError
-from core.evaluation.mistakes import Labels, errors, mistake_text, mistakes, sentences_with
+from core.evaluation.mistakes import errors, mistake_text, mistakes, sentences_with
 from core.results.comparisons import Difference
 from core.results.table import ResultRow, ResultTable
 from core.store.records import Run
@@ -23,14 +20,15 @@ from core.tasks.scores import percent_sign
 from core.wording import p_text, plural
 from dashboard.compare import mistake_views
 from dashboard.compare.charts import confusion_chart, deviation_chart, seeds_chart
-from dashboard.compare.compared_runs import ComparedRuns, examples, labels, task_kind
+from dashboard.compare.compared_runs import ComparedRuns, labels, task_kind
 from dashboard.compare.comparison import difference_view
+from dashboard.compare.labelled import block_of, draw_blocks, outlined, read_examples
 from dashboard.compare.mistake_views import DETAIL, Matrix
 from dashboard.compare.views import per_seed
 from dashboard.compare.where import where_view
 from dashboard.components import sentence
 from dashboard.components.charts import chart
-from dashboard.components.sentence import Lane, Mark, Said, SentenceBlock, TextBlock
+from dashboard.components.sentence import Said, TextBlock
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file, data_table
 from dashboard.shared.selection import segments, switch
@@ -161,20 +159,6 @@ def _pick_error(
     return rows[0] if rows else None
 
 
-def _read_examples(run: Run, split: str, task: str, gold: Labels, kind: TaskKind) -> list[Sentence] | None:
-    """The sentences that the run was scored on; None if they cannot be read, with a message on the page."""
-    try:
-        sentences = examples(run.config, split, task, gold)
-    except MRNLabError as error:
-        st.caption(escape(f"The {kind.examples} cannot be shown. {error}"))
-        return None
-    if sentences is None:
-        st.caption(
-            f"The corpus is no longer what these runs were scored on: its {kind.examples} cannot be shown."
-        )
-    return sentences
-
-
 # Mistakes: the matrix left, the most frequent ones right, sentences in which they happen below
 
 
@@ -267,66 +251,21 @@ def _examples(
         st.caption(f"{whose} with seed {seed}{', their first common seed' * bool(seeds)}.")
         return
     gold = predictions[letter][0]
-    sentences = _read_examples(runs[cells[letter].run_ids[seed]], table.split, task, gold, kind)
+    sentences = read_examples(runs[cells[letter].run_ids[seed]], table.split, task, gold, kind)
     if sentences is None:
         return
-    _drawn(
-        where[letter], sentences, task, kind, {"gold": gold} | {who: of[1] for who, of in predictions.items()}
+    of_gold = {"gold": gold} | {who: of[1] for who, of in predictions.items()}
+    draw_blocks(
+        [
+            block_of(sentences[place], task, kind, {who: of[place] for who, of in of_gold.items()})
+            for place in where[letter]
+        ],
+        key="mistake_sentences",
     )
     first = plural(len(where[letter]), kind.examples[:-1])
-    marked = "Outlined" if kind.reads == "words" else "On orange"
     st.caption(
-        f"The first {first} in which {letter} makes this mistake (seed {seed}). {marked}: not as annotated."
-    )
-
-
-def _drawn(
-    where: Sequence[int],
-    sentences: Sequence[Sentence],
-    task: str,
-    kind: TaskKind,
-    lanes: Mapping[str, Labels],
-) -> None:
-    """The sentences or texts at these places, each with the labels of every lane, the gold ones first."""
-    colour, gold = resources.task_colour(task), lanes["gold"]
-    if kind.reads == "words":
-        blocks = [
-            SentenceBlock(
-                sentences[place].tokens,
-                tuple(
-                    Lane(
-                        task,
-                        colour,
-                        sentence.lane_kind(kind.scheme),
-                        _marks(of_all[place], gold[place], kind),
-                        who,
-                    )
-                    for who, of_all in lanes.items()
-                ),
-            )
-            for place in where
-        ]
-        sentence.sentence(blocks, key="mistake_sentences", small=True)
-        return
-    sentence.texts(
-        [
-            TextBlock(
-                sentences[place].tokens,
-                sentences[place].second,
-                [
-                    Said(who, of_all[place][0], colour * (who == "gold"), of_all[place] != gold[place])
-                    for who, of_all in lanes.items()
-                ],
-            )
-            for place in where
-        ]
-    )
-
-
-def _marks(predicted: Sequence[str], gold: Sequence[str], kind: TaskKind) -> tuple[Mark, ...]:
-    return tuple(
-        mark if label == true else replace(mark, differs=True, why=f"annotated: {true}")
-        for mark, label, true in zip(sentence.marks(predicted, kind.scheme), predicted, gold, strict=True)
+        f"The first {first} in which {letter} makes this mistake (seed {seed}). {outlined(kind)}: not as "
+        "annotated."
     )
 
 
@@ -358,7 +297,7 @@ def _numbers(
     shown = segments("Of", {letter: option(names[letter]) for letter in known}, key="of_number")
     side, colour = known[shown], resources.task_colour(task)
     run, (gold, _) = stored["A"][0]
-    sentences = _read_examples(run, table.split, task, gold, kind)
+    sentences = read_examples(run, table.split, task, gold, kind)
     left, right = st.columns([5, 4], gap="medium")
     with left:
         clicked = chart(

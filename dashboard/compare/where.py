@@ -1,11 +1,11 @@
-"""Where a difference comes from: a forest of its buckets, the buckets in numbers, the kinds of errors.
+"""Where a difference comes from: a forest of its buckets with their sentences, and the kinds of errors.
 
 It is computed when the view is open, once for all sessions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -16,20 +16,25 @@ from core.evaluation.where import BucketDifference
 from core.results.comparisons import Difference, run_pairs
 from core.results.figures import Forest, Mark, forest_chart
 from core.results.table import ResultRow, ResultTable
-from core.results.where import ERRORS, SCHEME, WHERE_COLUMNS, Where, where_of
+from core.results.where import ERRORS, SCHEME, WHERE_COLUMNS, BucketSentence, Where, where_of
 from core.store.records import Run
-from core.wording import p_text, plural
-from dashboard.compare.compared_runs import ComparedRuns
+from core.tasks import TaskKind
+from core.wording import capitalised, p_text, plural
+from dashboard.compare.compared_runs import ComparedRuns, labels, task_kind
+from dashboard.compare.labelled import block_of, draw_blocks, outlined, read_examples
 from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.shared.downloads import copy_table, show_table
-from dashboard.text import escape
+from dashboard.shared.selection import choice, segments
+from dashboard.text import escape, option
 from jobs.reports.parts import Sheet, number_text
 from jobs.reports.where import where_sheets
 
 _TALL = 12
 """So many rows at most are drawn without scrolling."""
 _BUCKETS = "buckets"
+_BUCKET = "bucket"
+_MOST_SENTENCES = 5
 
 
 def where_view(
@@ -61,6 +66,7 @@ def where_view(
         st.caption(f":material/info: {escape(note)}")
     if apart.buckets:
         _forest(apart)
+        _sentences(apart, task_kind(table, task), runs)
     sheets = _sheets(apart)
     if ERRORS in sheets:
         st.markdown("**Kinds of errors**")
@@ -106,20 +112,70 @@ def _forest(apart: Where) -> None:
         tuple(_mark(apart, row, each) for row, each in enumerate(apart.buckets)),
     )
     with st.container(height=640 if len(view.rows) > _TALL else "content", border=False):
-        chart(
+        clicked = chart(
             forest_chart(view, {task: resources.task_colour(task)}),
             key="where_forest",
             revision=" ".join([task, apart.delta.row.name, base, apart.split, *view.rows]),
             still=True,
             alt=f"Difference from {base} on {task} by bucket, with 95% intervals",
         )
+    if clicked is not None:
+        st.session_state[_BUCKET] = view.rows[round(clicked.y)]
     through = any(each.through for each in apart.buckets)
     st.caption(
         f"Points, paired by seed, with the 95% interval over seeds. Buckets hold {apart.items}, and overlap. "
-        "Filled: decided over seeds and over sentences, corrected for all buckets (Holm)."
+        "Filled: decided over seeds and over sentences, corrected for all buckets (Holm). Click a mark to "
+        "read its sentences."
         + " Hollow too: what is decided only through another bucket, which *In numbers* names."
         * through
     )
+
+
+def _sentences(apart: Where, kind: TaskKind, runs: Mapping[int, Run]) -> None:
+    """Draws the choice of a bucket, and sentences in which the two make unlike numbers of errors with it."""
+    buckets = {each.bucket.phrase: each.bucket for each in apart.buckets}
+    titles = {"": f"{capitalised(kind.examples)} of a bucket"} | {name: option(name) for name in buckets}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        picked = choice("Bucket", titles, key=_BUCKET, width=340, label_visibility="collapsed")
+        if not picked or apart.errors is None:
+            return
+        whose = segments("Fewer errors", {"all": "All", "a": "A", "b": "B"}, key="fewer")
+    a, b = escape(apart.delta.row.name), escape(apart.delta.base.name)
+    every = apart.errors.sentences_in(buckets[picked])
+    of_a = [each for each in every if each.fewer > each.more]
+    of_b = [each for each in every if each.more > each.fewer]
+    shown = {"all": every, "a": of_a, "b": of_b}[whose][:_MOST_SENTENCES]
+    st.markdown(
+        f"With {escape(picked)}, in most seeds **A** {a} makes fewer errors in "
+        f"{plural(len(of_a), kind.examples[:-1])}, **B** {b} in {len(of_b):,}."
+    )
+    if not shown:
+        return
+    task, split = apart.delta.task, apart.split
+    stored = {run: labels(runs[run], split, task) for each in shown for run in each.run_ids}
+    gold, _ = stored[shown[0].run_ids[0]] or ((), ())
+    sentences = read_examples(runs[shown[0].run_ids[0]], split, task, gold, kind)
+    if sentences is None:
+        return
+    blocks = []
+    for each in shown:
+        lanes: dict[str, Sequence[str]] = {"gold": gold[each.sentence]}
+        for letter, run in zip("AB", each.run_ids, strict=True):
+            if (of_run := stored[run]) is not None:
+                lanes[letter] = of_run[1][each.sentence]
+        blocks.append(block_of(sentences[each.sentence], task, kind, lanes, _fewer_text(each, runs)))
+    draw_blocks(blocks, key="where_sentences")
+    st.caption(
+        f"The first {plural(len(shown), kind.examples[:-1])}, those in which most seeds agree first. "
+        f"{outlined(kind)}: not as annotated."
+    )
+
+
+def _fewer_text(each: BucketSentence, runs: Mapping[int, Run]) -> str:
+    """`Fewer errors: A with 4 seeds, B with 1. Shown: seed 1.`"""
+    counts = [f"A with {plural(each.fewer, 'seed')}"] * (each.fewer > 0)
+    counts += [f"B with {plural(each.more, 'seed')}"] * (each.more > 0)
+    return f"Fewer errors: {', '.join(counts)}. Shown: seed {runs[each.run_ids[0]].config.seed}."
 
 
 def _mark(apart: Where, row: int, each: BucketDifference) -> Mark:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from typer.testing import CliRunner
 
 from core.config import OTHER, RunConfig
 from core.registry import UNKNOWN_ENCODER
+from core.results.stored import stored_results
+from core.results.where import where as taken_apart
 from core.results.where import where_of
 from core.store import Store
 from core.tasks.span_errors import ERROR_KINDS, SCHEMES
@@ -37,6 +41,12 @@ def copied(app: AppTest) -> list[dict[str, str]]:
     """The texts by format of each table on the page that can be copied."""
     sent = [json.loads(element.proto.json or "{}") for element in app.get("bidi_component")]
     return [{each["name"]: each["text"] for each in data["formats"]} for data in sent if "formats" in data]
+
+
+def drawn_blocks(app: AppTest) -> list[dict[str, Any]]:
+    """The sentences on the page with their lanes."""
+    sent = [json.loads(element.proto.json or "{}") for element in app.get("bidi_component")]
+    return [block for data in sent for block in data.get("blocks", ())]
 
 
 def test_the_planted_bucket_is_named_drawn_and_copied(open_page: Open, laboratory: Path) -> None:
@@ -155,3 +165,39 @@ def test_runs_of_other_systems_have_buckets_or_a_sentence(open_page: Open, labor
     app = open_page("compare", closer="Where", to="MTL", task="ner")
     assert problems(app) == []
     assert len(figures(app, "where_forest")) == 1
+
+
+def test_a_bucket_has_its_sentences(open_page: Open, laboratory: Path) -> None:
+    """As clicked, and as an address names it: gold, both predictions, and which of both errs less."""
+    filled()
+    bucket = "words unseen in training"
+    app = open_page("compare", closer="Where", to="MTL", task="ner", bucket=bucket)
+    assert problems(app) == []
+    counts = re.search(r"fewer errors in (\d+) sentences, \*\*B\*\* MTL in (\d+)", words(app))
+    assert counts is not None
+    assert int(counts[1]) > 2 * int(counts[2])
+    blocks = drawn_blocks(app)
+    assert len(blocks) == 5
+    assert all([lane["who"] for lane in block["lanes"]] == ["gold", "A", "B"] for block in blocks)
+    for block in blocks:
+        wrong = [sum("differs" in mark for mark in lane["cells"]) for lane in block["lanes"]]
+        assert wrong[0] == 0
+        assert block["about"].startswith("Fewer errors: A with ")
+    app.segmented_control(key="fewer").set_value("b").run()
+    assert all("B with" in block["about"] for block in drawn_blocks(app))
+    app.selectbox(key="bucket").set_value("").run()
+    assert problems(app) == []
+    assert "fewer errors in" not in words(app)
+
+
+def test_errors_by_bucket_are_those_of_the_predictions(laboratory: Path) -> None:
+    """The errors of all sentences in a bucket are those that its scores count."""
+    filled(seeds=(1,))
+    with closing(Store.open()) as store:
+        (apart,) = taken_apart(store, stored_results(store, None), tasks=["pos"])
+    assert apart.errors is not None
+    for each in apart.buckets:
+        fewer = apart.errors.less[:, :, apart.errors.buckets.index(each.bucket)].sum()
+        assert fewer == pytest.approx(2 * each.items * each.paired.mean, abs=0.01)
+        listed = apart.errors.sentences_in(each.bucket)
+        assert all(of.fewer + of.more == 1 for of in listed)
