@@ -19,6 +19,7 @@ from core.results.comparisons import (
     run_pairs,
     with_sentences,
 )
+from core.results.cuts import cut_losses
 from core.results.figures import Forest, forest, forest_chart
 from core.results.naming import confounds
 from core.results.pairs import default_pair
@@ -105,6 +106,8 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
                 with st.popover(text, type="tertiary", icon=":material/help:", key="verdicts"):
                     st.markdown(_verdicts(table))
             seeds.launch_problem()
+            for cut in cut_losses(table):
+                st.markdown(f":material/content_cut: {escape(cut.sentence)}")
             for step in steps:
                 if step.asks_transformer:
                     _transformer(step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -22,9 +23,10 @@ from core.mrn.relations import (
     task_groups,
 )
 from core.plain_text import shortened
+from core.results.cuts import cut_configs, cuts_of
 from core.results.relations import RELATION_COLUMNS, control_configs, relation_tables, seeds_of
 from core.store import RunWithFacts, SnapshotKey, Store
-from core.wording import p_text, which_runs
+from core.wording import p_text, plural, which_runs
 from jobs.cli.app import app, opened_store
 from jobs.cli.options import JSON_OPTION, RUNS_ARGUMENT, one_of
 from jobs.cli.output import log, print_json, print_table, print_text, write_document
@@ -128,6 +130,15 @@ def relations(
             "task and seed.",
         ),
     ] = None,
+    cut: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Write a mapping that parts two labels (chunk:NP,ner:PER) or tasks (chunk,ner); print the "
+            "command that trains all seeds with it; where they have, what the cut costs.",
+        ),
+    ] = None,
+    launch: Annotated[bool, typer.Option("--launch", help="With --cut: queue these runs.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
@@ -138,6 +149,11 @@ def relations(
     without a relation that matters (within ±0.1), or undecided, against controls too where there are some.
     """
     one_of("--mode", _MODES)(mode)
+    if launch and cut is None:
+        raise MRNLabError("--launch queues the runs of a cut; add --cut, as --cut chunk:NP,ner:PER.")
+    if cut is not None:
+        _cut(ctx, runs, cut, launch=launch, json_=json_)
+        return
     if controls is not None:
         _launch_controls(ctx, runs, comma_list(controls), json_=json_)
         return
@@ -233,6 +249,46 @@ def _launch_controls(ctx: typer.Context, runs: Sequence[int], tasks: Sequence[st
         print_json({"runs": list(ids)})
     else:
         print_text(",".join(map(str, ids)))
+
+
+def _cut(ctx: typer.Context, runs: Sequence[int], text: str, *, launch: bool, json_: bool) -> None:
+    from jobs.queue.submit import submit
+
+    if len(set(runs)) > 1:
+        raise MRNLabError("--cut is of one run: all seeds of its configuration are trained with the cut.")
+    with opened_store(ctx) as store:
+        made, configs = cut_configs(store, runs[0], text)
+        losses = [each.sentence for each in cuts_of(store, store.run(runs[0])) if each.name == made.name]
+        ids: Sequence[int] = ()
+        if launch:
+            ids, present = submit(store, configs, f"{made.name} cut in run {runs[0]}", reuse=True)
+            queued = [run for run in ids if run not in present]
+            log(f"Queued {which_runs(queued)}." if queued else "The store has these runs.")
+    seeds = ",".join(str(config.seed) for config in configs)
+    command = f"mrnlab relations {runs[0]} --cut {shlex.quote(text)} --launch"
+    for note in made.notes:
+        log(note)
+    if json_:
+        print_json(
+            {
+                "cut": made.name,
+                "alignment": configs[0].alignment,
+                "seeds": [config.seed for config in configs],
+                "notes": made.notes,
+                "losses": losses,
+                "command": command,
+                "runs": list(ids),
+            }
+        )
+        return
+    log(f"Mapping: {str(configs[0].alignment).partition(':')[2]}")
+    for sentence in losses:
+        print_text(sentence)
+    if launch:
+        print_text(",".join(map(str, ids)))
+    elif not losses:
+        log(f"{plural(len(configs), 'run')} with the cut, seed{'s' * (len(configs) > 1)} {seeds}:")
+        print_text(command)
 
 
 def _alignment(run: RunWithFacts) -> tuple[str | None, str | None]:

@@ -7,6 +7,7 @@ import sys
 from core.studies.answer import answer
 from core.studies.recorded import RECORDS
 from jobs.studies.pairs import answer as gains_answer
+from tests.claims.cuts import check_cuts
 from tests.claims.documents import PAGES, Checked, check_page, figures_in
 from tests.claims.recipes import Figures
 from tests.claims.runs import Runs, computed_records
@@ -45,6 +46,7 @@ def main() -> int:
     }
     if not names:
         checks["answers of Studies"] = check_answers(records)
+        checks["cuts"] = check_cuts()
     for name, checked in checks.items():
         print(f"{name}: {checked.summary}")
         for difference in checked.differences:
