@@ -16,6 +16,7 @@ Pages, verbs, library, appendix and studies ask these files, each of one idea:
 - `suspects`: places where runs agree with each other and not with gold.
 - `where`: a difference by buckets, kinds of errors and schemes; `scored_text` has the sentences it needs.
 - `relations`: what a configuration learned of its tasks and labels over seeds, with verdicts and controls.
+- `relation_gains`: each label's strongest relation beside its gain over MTL.
 - `filter`: runs by text, field and score.
 - `figures`: forests of differences, scores against a number. It loads Plotly, so import it late.
 

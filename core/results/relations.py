@@ -135,7 +135,7 @@ def shared(matrices: Sequence[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]
     common = set(matrices[0][0]).intersection(*(names for names, _ in matrices[1:]))
     kept = [place for place, name in enumerate(matrices[0][0]) if name in common]
     names = tuple(matrices[0][0][place] for place in kept)
-    where = [{name: place for place, name in enumerate(own)} for own, _ in matrices]
+    where = [{name: place for place, name in enumerate(of_run)} for of_run, _ in matrices]
     places = np.array([[of[name] for name in names] for of in where], dtype=np.int64)
     return Rows(names, tuple(matrices[0][1][place] for place in kept), places.reshape(len(matrices), -1))
 

@@ -13,6 +13,7 @@ import streamlit as st
 from core.config.typed import whole_number
 from core.evaluation.relation_verdicts import RelationVerdicts
 from core.mrn.relations import Relations, covariance_statistics
+from core.results.relation_gains import relation_gains
 from core.store.records import ACTIVE
 from core.wording import plural, without_shared
 from dashboard.components.charts import chart, matrix_player
@@ -65,18 +66,18 @@ def draw(selection: Selection) -> None:
         st.info(reason, icon=":material/info:")
     if state is None or (state.is_learned and summary.not_learned(state)):
         return
-    found = decided(state)
+    answer = decided(state)
     data = player_data(
-        state, None if found is None else found.verdicts, () if found is None else found.depends_on
+        state, None if answer is None else answer.verdicts, () if answer is None else answer.depends_on
     )
     learned = state.learned(state.at)
     values = views.shared_matrices(learned, state.mode, state.shared)
     gold = _gold(state) if selection.gold else None
     is_last = state.at == len(state.steps.steps) - 1
-    verdicts = found.verdicts if found is not None and is_last else None
+    verdicts = answer.verdicts if answer is not None and is_last else None
     summary.draw_summary(state, values, learned, verdicts)
-    if found is not None:
-        draw_basis(state, found)
+    if answer is not None:
+        draw_basis(state, answer)
     summary.run_warnings(state)
     few = state.mode == "task" and len(state.shared.rows.names) <= _FEW_TASKS and state.view in _FEW_VIEWS
     if few:
@@ -111,6 +112,8 @@ def draw(selection: Selection) -> None:
             summary.describe_runs(state.runs)
     if state.view == "one":
         _planted(state, values[0])
+    if state.mode == "label" and answer is not None:
+        _gains(state)
 
 
 def _gold(state: RelationsState) -> Floats | None:
@@ -277,6 +280,31 @@ def _numbers(state: RelationsState, learned: Sequence[Relations]) -> None:
         "Condition": [statistic.condition for statistic in statistics],
     }
     _table(pd.DataFrame(columns), "relations_numbers", "The covariances in numbers at this step")
+
+
+def _gains(state: RelationsState) -> None:
+    """Whether labels with strong relations gain more over MTL, once a reader asks."""
+    with st.expander(
+        "Do relations say where the gain is?",
+        icon=":material/scatter_plot:",
+        key="relation_gains",
+        on_change="rerun",
+    ) as fold:
+        if not fold.open:  # scores of all seeds are read for it
+            return
+        gains = relation_gains(resources.store(), state.runs)
+        if gains is None:
+            st.caption(
+                "No MTL run with the same settings and seeds has test scores. Launch MTL with these seeds to "
+                "see each label's gain beside its strongest relation."
+            )
+            return
+        st.markdown(gains.sentence)
+        frame = pd.DataFrame(
+            [(f"{of.task}:{of.label}", of.partner, of.correlation, 100 * of.gain) for of in gains.labels],
+            columns=["Label", "Strongest with", "r", "Gain in F1"],
+        )
+        _table(frame, "relations_gains", "Each label's strongest relation and its gain in F1 over MTL")
 
 
 def _planted(state: RelationsState, values: Floats) -> None:

@@ -100,22 +100,24 @@ def _decided(url: str, identity: str, _state: RelationsState, _controls: Control
     )
 
 
-def draw_basis(state: RelationsState, found: Decided) -> None:
+def draw_basis(state: RelationsState, answer: Decided) -> None:
     """Draws what the verdicts rest on, beside the button for controls."""
     if why := st.session_state.pop(_PROBLEM, ""):
         problem(why)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="relations_basis"):
-        st.caption(escape(found.basis), width="content")
-        _launcher(state, found)
+        is_last = state.at == len(state.steps.steps) - 1
+        text = answer.basis if is_last else f"Verdicts are of the last step. {answer.basis}"
+        st.caption(escape(text), width="content")
+        _launcher(state, answer)
     _on_their_way(state)
 
 
-def _launcher(state: RelationsState, found: Decided) -> None:
+def _launcher(state: RelationsState, answer: Decided) -> None:
     tasks = state.runs[0].config.tasks
     if state.runs[0].config.added_to is not None:
         return
-    lacking = [task for task in tasks if len(found.controls.get(task, {})) < len(state.runs)]
-    if not lacking or (found.verdicts.controlled == found.verdicts.tested).all():
+    lacking = [task for task in tasks if len(answer.controls.get(task, {})) < len(state.runs)]
+    if not lacking or (answer.verdicts.controlled == answer.verdicts.tested).all():
         return
     with st.popover("Launch controls", icon=":material/science:", key="controls"):
         st.markdown(

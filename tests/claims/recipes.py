@@ -19,6 +19,10 @@ min-seed table3-5/mtl                  the lowest score of a seed
 runs                                   how many runs the record has
 dev table3-5/mrn 0.05                  the dev score of the candidate with that λ, or the chosen one
 dev-less-mtl alike-50-full/mrn 0.01    that, less the dev score of MTL with the same seeds
+relation mean paper sim-1 10           a learned correlation over ten seeds; `control` that of its control
+relation share paper controls related chance   the percentage of drawn cells with that verdict
+relation rank demo                     of labels' relations with their gains; `gain` the mean gain
+relation seeds                         how many seeds are recorded
 """
 
 from __future__ import annotations
@@ -44,11 +48,13 @@ from core.evaluation.comparison import (
     compare_paired,
     compare_rows,
 )
+from core.evaluation.relation_verdicts import relation_verdicts
 from core.evaluation.statistics import MeanSD, summary
 from core.studies.analysis import MEAN, Outcome, Result
 from core.studies.study import Setting, Study, with_runs
 from core.transfer.gains import Gains
 from core.transfer.predictors import rank_correlation
+from tests.claims import relation_runs
 
 BySeed = Mapping[int, float]
 
@@ -178,6 +184,7 @@ class Figures:
             "rank": lambda planted: Figure(self._ranks(planted)[0]),
             "rank-min": lambda planted: Figure(min(self._ranks(planted)[1:])),
             "rank-max": lambda planted: Figure(max(self._ranks(planted)[1:])),
+            "relation": _relation,
             "-": lambda other: -self.compute(other),
         }
         if first in operations:
@@ -353,6 +360,32 @@ class Figures:
         record = self._record(cell.record)
         own = dev_score(record, cell.setting, cell.method, float(strength))
         return Figure(100 * (own - dev_score(record, cell.setting, "mtl", None)))
+
+
+def _relation(recipe: str) -> Figure:
+    """A figure of the records of relations (`tests.claims.relation_runs`)."""
+    name, *words = recipe.split()
+    if name == "seeds":
+        return Figure(len(relation_runs.recorded_seeds()))
+    if name == "share":
+        return Figure(relation_runs.share(*words))
+    if name == "rank":
+        rank, _ = relation_runs.gains(*words)
+        return Figure(rank.mean, *(rank.interval or (None, None)))
+    if name == "gain":
+        gained = summary(relation_runs.gains(*words)[1])
+        low, high = (None if part is None else 100 * part for part in (gained.low, gained.high))
+        return Figure(100 * gained.mean, low, high)
+    prior, task, seeds = words
+    place = 1 + relation_runs.SIMULATED.index(task)
+    permuted = relation_runs.REAL if name == "control" else ""
+    matrices = relation_runs.verdict_matrices(prior, permuted)
+    chosen = relation_runs.recorded_seeds()[: int(seeds)]
+    values = np.stack([matrices[seed] for seed in chosen])
+    every = np.ones(values.shape[1:], dtype=bool)
+    cell = relation_verdicts(values, every).cell(0, place)
+    low, high = cell.interval or (None, None)
+    return Figure(cell.mean, low, high, float(values[:, 0, place].std(ddof=1)))
 
 
 def dev_score(record: Record, setting: str, method: str, strength: float | None) -> float:

@@ -216,3 +216,39 @@ def test_every_matrix_is_readable(width: int, filled_laboratory: Laboratory, pag
             line = page.get_by_text("over training:").first.bounding_box()
             assert line is not None
             assert line["y"] + 230 < 1000
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "narrow"])
+def test_seeds_have_verdicts_with_intervals_and_controls_to_launch(
+    look: str, filled_laboratory: Laboratory, browser: Browser
+) -> None:
+    with browser_page(browser, dark=look == "dark") as (page, elsewhere, errors):
+        if look == "narrow":
+            page.set_viewport_size({"width": 390, "height": 1400})
+        run = str(filled_laboratory.filled.mrn[0])
+        root = opened(page, filled_laboratory, run=run, view="Mean over seeds")
+        expect(page.get_by_text("Against ±0.1 over 3 seeds")).to_be_visible()
+        expect(root.get_by_text("faded: undecided or not tested")).to_be_visible()
+        cells = root.locator(".stage > svg text[text-anchor=middle][dominant-baseline=central]")
+        cells.nth(1).hover()
+        expect(root.locator(".tip").get_by_text("Verdict")).to_be_visible()
+        expect(root.locator(".tip").get_by_text("95% interval of the mean")).to_be_visible()
+        picture(page, f"relations-verdicts-{look}")
+        saved = {(row[0], row[1]): row[2:] for row in values_of(page, root)}
+        words = saved["Mean over 3 seeds: verdict", "pos"]
+        assert words[0] == ""
+        assert {*words[1:3]} <= {"related", "opposed", "none that matters", "undecided"}
+        low, mean, high = (
+            float(saved[f"Mean over 3 seeds{part}", "pos"][1]) for part in (": low", "", ": high")
+        )
+        assert low < mean < high
+        # Verdicts are of the last step.
+        root.get_by_role("slider", name="Training step").press("Home")
+        cells.nth(1).hover()
+        expect(root.locator(".tip").get_by_text("Verdict")).to_have_count(0)
+        page.get_by_role("button", name="Launch controls").first.click()
+        expect(page.get_by_text("Tasks to permute")).to_be_visible()
+        expect(page.get_by_text(re.compile(r"^6 runs"))).to_be_visible()
+        picture(page, f"relations-controls-{look}")
+        assert not errors
+        assert not elsewhere

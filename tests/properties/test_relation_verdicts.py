@@ -42,20 +42,20 @@ SEEDS = [
 
 
 def test_known_matrices_have_known_verdicts() -> None:
-    found = relation_verdicts(matrices(*SEEDS), first_row(5))
-    assert [*found.verdict[0, 1:]] == [RELATED, OPPOSED, NEGLIGIBLE, UNDECIDED]
-    assert (found.verdict == found.verdict.T).all()
-    assert np.allclose(found.mean[0, 1:], np.mean(SEEDS, axis=0))
-    assert ((found.low < found.mean) & (found.mean < found.high))[0, 1:].all()
-    assert [(cell.j, cell.is_decided) for cell in found.cells()] == [
+    verdicts = relation_verdicts(matrices(*SEEDS), first_row(5))
+    assert [*verdicts.verdict[0, 1:]] == [RELATED, OPPOSED, NEGLIGIBLE, UNDECIDED]
+    assert (verdicts.verdict == verdicts.verdict.T).all()
+    assert np.allclose(verdicts.mean[0, 1:], np.mean(SEEDS, axis=0))
+    assert ((verdicts.low < verdicts.mean) & (verdicts.mean < verdicts.high))[0, 1:].all()
+    assert [(cell.j, cell.is_decided) for cell in verdicts.cells()] == [
         (1, True),
         (2, True),
         (4, False),
         (3, True),
     ]
     # Cells that are not tested have no verdict, and no p.
-    assert set(found.verdict[1:, 1:].ravel()) == {UNDECIDED}
-    assert np.isnan(found.p[1:, 1:]).all()
+    assert set(verdicts.verdict[1:, 1:].ravel()) == {UNDECIDED}
+    assert np.isnan(verdicts.p[1:, 1:]).all()
 
 
 def test_chance_that_all_seeds_learn_is_not_related() -> None:
@@ -65,16 +65,16 @@ def test_chance_that_all_seeds_learn_is_not_related() -> None:
 
 
 def test_one_seed_decides_nothing() -> None:
-    found = relation_verdicts(matrices([0.99, -0.99]), first_row(3))
-    assert set(found.verdict.ravel()) == {UNDECIDED}
-    assert found.cell(0, 1).interval is None
-    assert found.cell(0, 1).p is None
+    verdicts = relation_verdicts(matrices([0.99, -0.99]), first_row(3))
+    assert set(verdicts.verdict.ravel()) == {UNDECIDED}
+    assert verdicts.cell(0, 1).interval is None
+    assert verdicts.cell(0, 1).p is None
 
 
 def test_seeds_that_agree_exactly_decide_from_three_on() -> None:
     for seeds, verdict in ((2, UNDECIDED), (3, RELATED)):
-        found = relation_verdicts(matrices(*[[1.0]] * seeds), first_row(2))
-        assert found.verdict[0, 1] == verdict
+        verdicts = relation_verdicts(matrices(*[[1.0]] * seeds), first_row(2))
+        assert verdicts.verdict[0, 1] == verdict
 
 
 def test_more_cells_ask_for_more() -> None:
@@ -91,9 +91,9 @@ def test_a_relation_must_differ_from_its_control() -> None:
     alike[:, 0, 1:] += np.array([[0.01, -0.01, 0.02, -0.02, 0.0]]).T
     apart[:, 0, 1:] = 0.03
     assert relation_verdicts(values, first_row(5), alike).verdict[0, 1] == UNDECIDED
-    found = relation_verdicts(values, first_row(5), apart)
-    assert [*found.verdict[0, 1:]] == [RELATED, OPPOSED, NEGLIGIBLE, UNDECIDED]
-    assert found.controlled[0, 1:].all()
+    verdicts = relation_verdicts(values, first_row(5), apart)
+    assert [*verdicts.verdict[0, 1:]] == [RELATED, OPPOSED, NEGLIGIBLE, UNDECIDED]
+    assert verdicts.controlled[0, 1:].all()
     # A control of one seed is none; of two seeds these count.
     apart[1:] = np.nan
     assert not relation_verdicts(values, first_row(5), apart).controlled.any()
@@ -107,8 +107,8 @@ def test_the_interval_covers_and_families_are_seldom_wrong(seeds: int) -> None:
     rounds, covered, wrong = 400, 0.0, 0
     for _ in range(rounds):
         z = np.arctanh(true) + draw.normal(0, draw.choice([0.02, 0.1, 0.3]), (seeds, len(true)))
-        found = relation_verdicts(matrices(*np.tanh(z).tolist()), first_row(len(true) + 1))
-        low, high, verdict = (part[0, 1:] for part in (found.low, found.high, found.verdict))
+        verdicts = relation_verdicts(matrices(*np.tanh(z).tolist()), first_row(len(true) + 1))
+        low, high, verdict = (part[0, 1:] for part in (verdicts.low, verdicts.high, verdicts.verdict))
         covered += float(np.mean((low <= true) & (true <= high))) / rounds
         wrong += bool(
             (

@@ -32,16 +32,16 @@ def counts(sentences: Iterable[Sentence], task: str) -> Counter[str]:
 
 def spans(sentences: Iterable[Sentence]) -> Counter[tuple[str, ...]]:
     """The labels of each span, by how often they occur."""
-    found: Counter[tuple[str, ...]] = Counter()
+    spans_seen: Counter[tuple[str, ...]] = Counter()
     for sentence in sentences:
         span: list[str] = []
         for label in (*sentence.labels["ner"], "O"):
             if span and not label.startswith("I-"):
-                found[tuple(span)] += 1
+                spans_seen[tuple(span)] += 1
                 span = []
             if label != "O":
                 span.append(label)
-    return found
+    return spans_seen
 
 
 def test_labels_keep_their_frequencies_and_spans_their_length(pair: tuple[Corpus, ...]) -> None:
