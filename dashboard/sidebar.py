@@ -8,11 +8,13 @@ import streamlit as st
 
 from core.store.records import RunState
 from dashboard.shared import actions, resources
+from dashboard.shared.launches import launch_bars
 from dashboard.shared.live import live, look_out
 from dashboard.shared.queue import counts_text
-from dashboard.shared.run_views import fraction_done
 from dashboard.text import escape
 from dashboard.theme import LOGO
+
+_MOST_LAUNCHES = 3
 
 
 def sidebar() -> None:
@@ -40,5 +42,4 @@ def _running() -> None:
         return
     icon = "spinner" if running else ":material/schedule:"
     st.page_link("runs/page.py", label=counts_text(running, waiting), icon=icon)
-    for run in store.runs(states={RunState.RUNNING, RunState.CANCELLING}, limit=3):
-        st.progress(fraction_done(run), text=f"Run {run.id}")
+    launch_bars(store, _MOST_LAUNCHES)

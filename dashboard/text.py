@@ -13,6 +13,8 @@ _SHORTCODE = re.compile(r":(?=[\w+\-/]+:)")
 _ARROW = re.compile(r"([<>\-=~])(?=[\-<>=])")
 _ADDRESS = re.compile(r"(https?:|www(?=\.)|@)", re.IGNORECASE)
 _JOINER = "\u2060"
+# Between two escaped backticks: characters, escaped or not, but no third one.
+_CODE = re.compile(r"\\`((?:\\[^`]|[^\\])+)\\`")
 
 
 # Names in which no Markdown can be, and what would be some all the same.
@@ -30,6 +32,15 @@ def escape(text: object) -> str:
         one_line = pattern.sub(lambda match: match.group(0) + _JOINER, one_line)
     one_line = _ARROW.sub(lambda match: match.group(1) + _JOINER, one_line)
     return _PUNCTUATION.sub(r"\\\1", one_line)
+
+
+def with_code(text: object) -> str:
+    """A sentence of ours as by `escape`, in which what stands between backticks stays code."""
+    return _CODE.sub(lambda match: f"`{_as_typed(match[1])}`", escape(text))
+
+
+def _as_typed(escaped: str) -> str:
+    return re.sub(r"\\(.)", r"\1", escaped).replace(_JOINER, "")
 
 
 def unbroken(text: object) -> str:

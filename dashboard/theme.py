@@ -7,6 +7,7 @@ browser, so every figure follows the light and the dark theme without the server
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from core.figures import SERIES
 from core.store.records import RunState
 
 TASK_COLOURS = SERIES
+_PAIR = re.compile(r"light-dark\((#\w+),(#\w+)\)")
 
 DASHES: Mapping[str, str] = {"stl": "dot", "mtl": "dash", "mrn": "solid", "other": "longdash"}
 PARADIGM_NAMES: Mapping[str, str] = {"stl": "STL", "mtl": "MTL", "mrn": "MRN", "other": "Other"}
@@ -75,8 +77,17 @@ STATES: Mapping[RunState, StateLook] = {
     RunState.LOST: StateLook("Lost", ":material/link_off:", "?", "violet"),
 }
 
-# For configurations. Each has a contrast of 3 to 1 with white and with near-black, and the first six are told
-# apart by colour-blind readers too. The first, mostly that of STL, also carries a dotted line on near-black.
+# Of a paradigm, on white and on near-black. STL's dotted line needs more than the others in the dark.
+PARADIGM_COLOURS: Mapping[str, tuple[str, str]] = {
+    "stl": ("#8A939B", "#8A939B"),
+    "mtl": ("#56616B", "#C3CBD1"),
+    "mrn": ("#306791", "#72A4CC"),
+}
+# From the smallest λ to the largest, on white and on near-black: a larger one stands out more from the page.
+LAMBDA_ENDS: tuple[tuple[str, str], tuple[str, str]] = (("#3E97D6", "#22364C"), ("#296D9C", "#BBDAFC"))
+
+# For other lines. Each has a contrast of 3 to 1 with white and with near-black, and the first six are told
+# apart by colour-blind readers too.
 RAMP = (
     *("#8A939B", "#DB7814", "#5067EB", "#4DA36C", "#AD46C0"),
     *("#985555", "#D64409", "#2B6E95", "#BD79C2", "#937EFD"),
@@ -92,8 +103,46 @@ def colours(tasks: Iterable[str], given: Mapping[str, str] | None = None) -> dic
 
 
 def ramp(index: int) -> str:
-    """The colour of the index-th configuration in a chart without tasks."""
+    """The colour of the index-th line in a chart without tasks or configurations."""
     return RAMP[index % len(RAMP)]
+
+
+def of_theme(light: str, dark: str) -> str:
+    """The first colour on the light page, the second on the dark one; components resolve it."""
+    return light if light == dark else f"light-dark({light},{dark})"
+
+
+def lambda_colour(share: float) -> str:
+    """The colour of a λ, or of another ordered value, at this share of the way from the smallest shown."""
+    light, dark = (_between(*ends, share) for ends in LAMBDA_ENDS)
+    return of_theme(light, dark)
+
+
+def _between(first: str, last: str, share: float) -> str:
+    mixed = ((1 - share) * a + share * b for a, b in zip(_rgb(first), _rgb(last), strict=True))
+    return "#" + "".join(f"{round(part):02X}" for part in mixed)
+
+
+def configuration_colours(kinds: Sequence[tuple[str, float | None]]) -> list[str]:
+    """The colours of configurations shown together, of which each has a paradigm and a λ (None for none).
+
+    A paradigm has its own colour, whatever stands beside it; MRN with several λ has the ramp of λ. What
+    agrees in both with one before it, as MTL over another encoder, has one of the further colours.
+    """
+    lambdas = sorted({strength for paradigm, strength in kinds if paradigm == "mrn" and strength is not None})
+    further = itertools.cycle(RAMP[1:])
+    colours: list[str] = []
+    taken: set[tuple[str, float | None]] = set()
+    for kind in kinds:
+        paradigm, strength = kind
+        if kind in taken or paradigm not in PARADIGM_COLOURS:
+            colours.append(next(further))
+        elif paradigm == "mrn" and strength is not None and len(lambdas) > 1:
+            colours.append(lambda_colour(lambdas.index(strength) / (len(lambdas) - 1)))
+        else:
+            colours.append(of_theme(*PARADIGM_COLOURS[paradigm]))
+        taken.add(kind)
+    return colours
 
 
 def _rgb(colour: str) -> tuple[int, ...]:
@@ -101,7 +150,9 @@ def _rgb(colour: str) -> tuple[int, ...]:
 
 
 def faint(colour: str, opacity: float) -> str:
-    """A hex colour with an opacity, as Plotly takes it."""
+    """A hex colour, or one of each theme, with an opacity, as Plotly takes it."""
+    if pair := _PAIR.fullmatch(colour):
+        return of_theme(faint(pair[1], opacity), faint(pair[2], opacity))
     red, green, blue = _rgb(colour)
     return f"rgba({red},{green},{blue},{opacity:g})"
 

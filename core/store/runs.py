@@ -190,6 +190,18 @@ class Runs(Database):
         parts = [heads] if ids is None else [heads.where(runs.c.id.in_(chunk)) for chunk in in_chunks(ids)]
         return self._read(connection, [part.limit(limit) for part in parts], limit)
 
+    def added_together(self, ids: Collection[int]) -> list[Run]:
+        """The runs that were added at one time with one of these, themselves included, newest first.
+
+        Archived ones are left out, and all come without their facts.
+        """
+        with self.transaction(write=False) as connection:
+            times: set[float] = set()
+            for chunk in in_chunks(ids):
+                times.update(connection.scalars(select(runs.c.created_at).where(runs.c.id.in_(chunk))))
+            together = _heads(None).where(runs.c.archived_at.is_(None), runs.c.created_at.in_(sorted(times)))
+            return self._read(connection, [together] if times else [])
+
     def _read(self, connection: Connection, parts: Sequence[Any], limit: int | None = None) -> list[Run]:
         """The runs that these statements select by (id, revision). Only new or changed rows are fetched."""
         heads = sorted((tuple(row) for part in parts for row in connection.execute(part)), reverse=True)

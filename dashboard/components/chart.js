@@ -28,10 +28,19 @@ function turn() {
   return mine
 }
 
+// A colour of each theme, which Plotly does not read.
+const PAIR = /light-dark\((#\w+|rgba\([^)]*\)),(#\w+|rgba\([^)]*\))\)/g
+
+function isDark(styles) {
+  const page = styles.getPropertyValue("--st-background-color").trim()
+  return parseInt(page.slice(1, 3), 16) < 128
+}
+
 function resolveColours(value, styles) {
   if (typeof value === "string") {
     const match = /^var\((--st-[a-z0-9-]+)\)$/.exec(value)
-    return match ? styles.getPropertyValue(match[1]).trim() : value
+    if (match) return styles.getPropertyValue(match[1]).trim()
+    return value.includes("light-dark(") ? value.replace(PAIR, isDark(styles) ? "$2" : "$1") : value
   }
   if (Array.isArray(value)) return value.map((item) => resolveColours(item, styles))
   if (value && typeof value === "object") {

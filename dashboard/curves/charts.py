@@ -11,7 +11,7 @@ from core.figures import TEXT, Chart, Figure, axis, plotly_text
 from dashboard.curves.numbers import AXES, kept
 from dashboard.curves.views import CurvesView, Display, Line, Panel
 from dashboard.shared.figures import kept_mark
-from dashboard.theme import DASHES, MARKERS, faint, ramp
+from dashboard.theme import DASHES, MARKERS, faint
 
 Floats = NDArray[np.float64]
 
@@ -21,6 +21,8 @@ _BAND_POINTS, _SMALL_BAND_POINTS = 160, 60
 _HEIGHT, _MARGIN = 400, {"l": 52, "r": 16, "t": 12, "b": 40}
 _MOST_ENDS = 12
 _END_GAP = 15
+_BAND = 0.1
+"""The opacity of a band."""
 _LONG_NAME = 28
 # Of marks beside a line: nothing in the tooltip, nothing in a legend.
 _SILENT = {"hoverinfo": "skip", "showlegend": False}
@@ -45,7 +47,7 @@ def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figur
         if line.low is not None and np.isfinite(line.low).any():
             chart.add("scatter", **_band(line, panel.y_range, view.reading, small=small))
     for line in panel.lines:
-        colour = ramp(line.configuration.rank)
+        colour = line.configuration.colour
         if line.raw is not None:
             chart.add(
                 "scatter",
@@ -108,7 +110,7 @@ def _add_ends(chart: Chart, view: CurvesView, panel: Panel) -> None:
 
 
 def _sign(line: Line) -> str:
-    return f'<span style="color:{ramp(line.configuration.rank)}">━</span>'
+    return f'<span style="color:{line.configuration.colour}">━</span>'
 
 
 def _of_fewer(line: Line, x: float) -> str:
@@ -201,7 +203,7 @@ def _band(
         "x": np.concatenate(xs).astype(np.float32),
         "y": np.concatenate(ys).astype(np.float32),
         "fill": "toself",
-        "fillcolor": faint(ramp(line.configuration.rank), 0.14),
+        "fillcolor": faint(line.configuration.colour, _BAND),
         "line": {"width": 0},
         **_SILENT,
     }

@@ -15,6 +15,7 @@ from core.metrics import TOTAL, Metric, MetricKey
 from core.results.naming import corpus_name, settings_text, short_name, shortest_names
 from core.store.records import MetricSeries, Run
 from core.wording import plural
+from dashboard.theme import configuration_colours
 
 AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes"}
 
@@ -100,14 +101,15 @@ def positions(axis: str, step: NDArray[np.int64], epoch: Floats, seconds: Floats
 @dataclass(frozen=True)
 class Configuration:
     """The properties of the lines of one colour.
-    `name` is the difference from other configurations, `rank` gives the colour. All keys, names and ranks
-    differ. `settings` has all that is not the default.
+    `name` is the difference from other configurations, `rank` the place. All keys, names and ranks differ.
+    `settings` has all that is not the default.
     """
 
     key: str
     name: str
     paradigm: str
     rank: int
+    colour: str
     settings: str = ""
 
 
@@ -118,13 +120,15 @@ def configurations(runs: Sequence[Run]) -> Mapping[int, Configuration]:
         groups.setdefault(comparison_key(run.config), []).append(run)
     names = shortest_names([group[0].config for group in groups.values()]) if groups else []
     taken = Counter(names)
+    firsts = [group[0].config for group in groups.values()]
+    colours = configuration_colours([(config.paradigm, config.lambda_) for config in firsts])
     by_run: dict[int, Configuration] = {}
-    for rank, (name, group) in enumerate(zip(names, groups.values(), strict=True)):
+    for rank, (name, group, colour) in enumerate(zip(names, groups.values(), colours, strict=True)):
         own_name = name if taken[name] == 1 else f"{name} (run {group[0].id})"
         key = min(run.configuration_id for run in group)
         config = group[0].config
         settings = f"{short_name(config)} on {corpus_name(config)} · {settings_text(config)}"
-        configuration = Configuration(key, own_name, config.paradigm, rank, settings)
+        configuration = Configuration(key, own_name, config.paradigm, rank, colour, settings)
         by_run |= {run.id: configuration for run in group}
     return by_run
 

@@ -24,8 +24,8 @@ from dashboard.shared.newcomers import explain
 from dashboard.shared.run_views import ended_early, progress_text
 from dashboard.shared.selection import set_parameter
 from dashboard.shared.states import empty, state_text
-from dashboard.text import escape
-from dashboard.theme import DASHES, RAMP, ramp
+from dashboard.text import escape, with_code
+from dashboard.theme import DASHES
 
 _ENDS = ("Last", "Best")
 _COUNT = "curve_pictures"
@@ -158,7 +158,7 @@ def _nothing_yet(runs: Sequence[Run], title: str) -> None:
     """Draws the progress of each run instead, or a message that no run will have this curve."""
     active = [run for run in runs if run.state in ACTIVE]
     sentences = [
-        f"Run {run.id}: {escape(progress_text(resources.store(), run))}" for run in active[:_MOST_NOTES]
+        f"Run {run.id}: {with_code(progress_text(resources.store(), run))}" for run in active[:_MOST_NOTES]
     ]
     if len(active) > _MOST_NOTES:
         sentences.append(f"{plural(len(active) - _MOST_NOTES, 'more run')} queued or in progress.")
@@ -184,7 +184,7 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
         ended = [seed for seed in group.seeds if {run.state for run in seed.runs} == {RunState.SUCCEEDED}]
         cells = (_seeds(group), *_ends(view, ended or group.seeds, group.seeds))
         partly = partly or 0 < len(ended) < len(group.seeds)
-        look = (ramp(of.rank), DASHES[of.paradigm])
+        look = (of.colour, DASHES[of.paradigm])
         rows.append(LegendRow(of.key, of.name, of.key in hidden, cells, *look, tuple(runs), of.settings))
     curve_legend(
         rows,
@@ -202,8 +202,8 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
         notes.append(early)
         if view.reading.seeds != "lines" and any(len(group.seeds) > 1 for group in view.legend):
             notes.append("After the end of a seed, the mean is over the others.")
-    if len(rows) > len(RAMP):
-        notes.append(f"Colours repeat after {len(RAMP)} configurations.")
+    if len({row.colour for row in rows}) < len(rows):
+        notes.append("Some colours stand for two configurations.")
     st.caption(" ".join(notes))
 
 

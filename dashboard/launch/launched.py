@@ -52,15 +52,22 @@ def _card(runs: Sequence[Run]) -> None:
             )
     if active and left is None and not is_paused:
         st.caption("The time left is known once the first batches are trained.")
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
+        has_ended = not active and bool(states[RunState.SUCCEEDED])
+        # A link has no look of the one thing to do next.
+        if has_ended and st.button(
+            "Compare", type="primary", icon=":material/compare_arrows:", key="to_answer"
+        ):
+            st.switch_page("compare/page.py", query_params=address_of(ids))
         link_to_runs(ids, "Watch", ":material/show_chart:", page="curves")
-        st.page_link(
-            "compare/page.py",
-            label="Compare when done" if active else "Compare",
-            icon=":material/compare_arrows:",
-            query_params=address_of(ids),
-            disabled=not states[RunState.SUCCEEDED],
-        )
+        if active:
+            st.page_link(
+                "compare/page.py",
+                label="Compare when done",
+                icon=":material/compare_arrows:",
+                query_params=address_of(ids),
+                disabled=not states[RunState.SUCCEEDED],
+            )
         link_to_runs(ids, "Runs")
 
 

@@ -18,6 +18,7 @@ from dashboard.runs.launch import newest_launch
 from dashboard.runs.views import difference_sentence, differences, page_of
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_link, data_table
+from dashboard.shared.launches import launch_bars
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import held_banner, queue_panel
@@ -25,7 +26,7 @@ from dashboard.shared.run_picker import warn_missing_runs
 from dashboard.shared.run_views import progress_text
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import title
-from dashboard.text import escape
+from dashboard.text import escape, with_code
 
 _MOST_SHOWN = 5
 _MOST_COMPARED = 30
@@ -34,12 +35,13 @@ store = resources.store()
 
 
 def now() -> None:
-    """The queue, the newest launch, and the progress of the runs in training: the oldest first."""
+    """The queue, a bar a launch or the end of the newest, and the runs in training: the oldest first."""
     queue_panel(store)
+    launch_bars(store, _MOST_SHOWN)
     newest_launch(store)
     training = store.runs(states={RunState.RUNNING, RunState.CANCELLING})[::-1]
     for run in training[:_MOST_SHOWN]:
-        progress_line(run, f"**Run {escape(run_name(run))}**: {escape(progress_text(store, run))}")
+        progress_line(run, f"**Run {escape(run_name(run))}**: {with_code(progress_text(store, run))}")
     if more := len(training[_MOST_SHOWN:]):
         st.caption(f"{plural(more, 'more run')} in progress.")
 

@@ -29,7 +29,7 @@ from dashboard.shared.readings import show_reading
 from dashboard.shared.run_views import ended_early, log_tail, progress_text
 from dashboard.shared.selection import segments
 from dashboard.shared.states import problem, state_badge
-from dashboard.text import coloured, escape, option
+from dashboard.text import coloured, escape, option, with_code
 from dashboard.theme import STATES
 from jobs.queue import control
 from jobs.queue.remedies import Advice, advice
@@ -58,7 +58,7 @@ def run_in_full(store: Store, run_id: int) -> None:
         export_menu(run)
     actions.undo_line()
     if run.state in ACTIVE:
-        progress_line(run, escape(progress_text(store, run)))
+        progress_line(run, with_code(progress_text(store, run)))
         if survival := survival_text(run):
             st.caption(f":material/save: {survival}")
     scores = store.scores([run_id])
@@ -80,11 +80,11 @@ def run_in_full(store: Store, run_id: int) -> None:
 
 def _advice(run: Run, advice: Advice) -> None:
     if run.state is RunState.CANCELLED:
-        st.info(f"{escape(advice.happened)} {escape(advice.steps[0])}", icon=":material/cancel:")
+        st.info(f"{with_code(advice.happened)} {with_code(advice.steps[0])}", icon=":material/cancel:")
     else:
         look = STATES[run.state]
-        steps = "\n".join(f"- {escape(step)}" for step in advice.steps)
-        cause = f"**{advice.word or look.word}: {escape(advice.cause)}.** {escape(advice.happened)}"
+        steps = "\n".join(f"- {with_code(step)}" for step in advice.steps)
+        cause = f"**{advice.word or look.word}: {escape(advice.cause)}.** {with_code(advice.happened)}"
         st.warning(f"{cause}\n\n{steps}", icon=look.icon)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if advice.clone:

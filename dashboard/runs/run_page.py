@@ -38,7 +38,11 @@ def draw() -> None:
         if len(runs) == 1:
             siblings = [run.id for run in store.runs_of([runs[0].configuration_id])]
             if len(siblings) > 1:
-                run_link(siblings, f"All {len(siblings):,} runs of this configuration", ":material/list_alt:")
+                run_link(
+                    siblings,
+                    f"The {plural(len(siblings), 'run')} of this configuration",
+                    ":material/list_alt:",
+                )
         st.space("stretch")
         copy_link()
     _title(runs)

@@ -17,7 +17,7 @@ from dashboard.shared.live import live
 from dashboard.shared.run_views import fraction_done, why_it_waits
 from dashboard.shared.selection import link_to_runs
 from dashboard.shared.states import states_text
-from dashboard.text import escape
+from dashboard.text import escape, with_code
 from jobs.queue import control
 from jobs.queue.control import Answer
 from jobs.queue.estimates import queue_left
@@ -92,7 +92,7 @@ def queue_panel(store: Store) -> None:
             _machines(store)
     if waiting and not training and not is_paused:
         for run in store.runs(store.next_queued(1)):
-            st.caption(f"Run {run.id} is next. {escape(why_it_waits(store, run))}")
+            st.caption(f"Run {run.id} is next. {with_code(why_it_waits(store, run))}")
 
 
 def held_banner(store: Store, *, launching: bool = False) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from core.figures import Chart, Figure, axis, interval
 from dashboard.shared.figures import LEGEND_ON_TOP
-from dashboard.theme import DASHES, MARKERS, ramp
+from dashboard.theme import DASHES, MARKERS, PARADIGM_COLOURS, lambda_colour, of_theme
 
 GRID_PANELS: Mapping[str, str] = {
     "a": "words of each task, T = 2",
@@ -21,8 +21,12 @@ GRID_PANELS: Mapping[str, str] = {
 def grid_chart(points: pd.DataFrame, panel: str) -> Figure:
     """One panel of `figure_3`: means over seeds with 95% intervals, a line for each method and value."""
     chart = Chart(360, showlegend=True, legend=LEGEND_ON_TOP)
-    for index, (name, line) in enumerate(points.groupby("line", sort=False)):
-        colour, paradigm = ramp(index), "stl" if name == "STL" else "mtl"
+    lines = list(points.groupby("line", sort=False))
+    ordered = [name for name, _ in lines if name != "STL"]  # from the smallest value to the largest
+    for name, line in lines:
+        paradigm = "mtl" if name in ordered else "stl"
+        share = ordered.index(name) / max(len(ordered) - 1, 1) if name in ordered else 0.0
+        colour = lambda_colour(share) if name in ordered else of_theme(*PARADIGM_COLOURS["stl"])
         low, high = (line[end].astype(object).where(line[end].notna(), None) for end in ("low", "high"))
         chart.add(
             "scatter",

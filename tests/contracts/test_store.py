@@ -132,6 +132,20 @@ class TestRuns:
         assert [run.id for run in store.runs_of([wanted, "unknown"])] == [other]
         assert store.runs_of([]) == []
 
+    def test_runs_that_were_added_together(self, store: Store) -> None:
+        first = store.add_runs([config(seed=1), config(seed=2)], "sweep")
+        second = store.add_runs([config(seed=3), config(seed=4)], "sweep")
+        assert [run.id for run in store.added_together(first[:1])] == first[::-1]
+        assert [run.id for run in store.added_together([second[1], first[0]])] == [
+            *second[::-1],
+            *first[::-1],
+        ]
+        store.claim(OWNER, run_id=first[0])
+        store.finish(first[0], RunState.SUCCEEDED)
+        store.archive(first[:1])
+        assert [run.id for run in store.added_together(first)] == first[1:]
+        assert store.added_together([]) == store.added_together([second[1] + 1]) == []
+
     def test_facts_come_with_runs_that_are_named(self, store: Store) -> None:
         run_id = claimed(store)
         store.set_facts(run_id, run_facts(total_steps=33))

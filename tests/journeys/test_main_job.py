@@ -94,7 +94,7 @@ def _runs(page: Page) -> None:
     expect(page.get_by_text("These 20 runs are 3 configurations.")).to_be_visible()
     expect(page.get_by_text(f"{_TRAINED} of 20 done, {20 - _TRAINED} stopped")).to_be_visible()
     picture(page, "runs")
-    page.get_by_role("link", name="See what sharing did").click()
+    page.get_by_role("button", name="Compare: does sharing help?").click()
     page.get_by_role("heading", level=1, name="Compare", exact=True).wait_for()
 
 

@@ -6,6 +6,7 @@ import ast
 import functools
 import json
 import pickle
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,7 @@ from tests.patience import PATIENCE_S
 
 APP = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
 Open = Callable[..., AppTest]
+PAIR = re.compile(r"light-dark\((#\w+|rgba\([^)]*\)),(#\w+|rgba\([^)]*\))\)")
 FOLDS = ("launch_more", "launch_terminal", "advice_terminal", "relations_in_numbers")
 """What tests of pages find opened, though a reader opens it first."""
 
@@ -198,7 +200,7 @@ def figures(app: AppTest, key: str = "") -> list[dict[str, Any]]:
     for component in app.get("bidi_component"):
         data = json.loads(component.proto.json or "{}")
         if "figure" in data and data["filename"].startswith(key):
-            figure = json.loads(data["figure"])
+            figure = json.loads(PAIR.sub(r"\1", data["figure"]))  # as on the light page
             go.Figure(figure)  # a ValueError names a property or value that Plotly does not know
             drawn.append(figure)
     return drawn

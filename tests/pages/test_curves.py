@@ -25,7 +25,7 @@ from dashboard.curves.charts import curve_chart, spread_out
 from dashboard.curves.numbers import Configuration
 from dashboard.curves.views import Curve, CurvesView, Display, Line, Panel, curves, last_shared
 from dashboard.shared.resources import SeriesCache
-from dashboard.theme import ramp
+from dashboard.theme import PARADIGM_COLOURS, lambda_colour, of_theme, ramp
 from tests.pages.conftest import Open, figures, sent, words
 from tests.pages.filled_store import TASKS, Filled
 
@@ -156,6 +156,26 @@ def test_two_configurations_never_have_one_name_or_colour(finished: Filled) -> N
     one, two = numbers.configurations(runs).values()
     assert one.name != two.name
     assert one.rank != two.rank
+    assert one.colour != two.colour
+
+
+def test_a_paradigm_has_its_colour_and_lambda_a_ramp_whatever_was_chosen_first(finished: Filled) -> None:
+    runs = sorted(Store.open().runs(finished.finished), key=lambda run: run.id)
+    forth, back = (
+        {
+            (run.config.paradigm, run.config.lambda_, run.config.alignment): configuration[run.id].colour
+            for run in runs
+        }
+        for configuration in (numbers.configurations(runs), numbers.configurations(runs[::-1]))
+    )
+    for paradigm in ("stl", "mtl"):
+        kinds = [kind for kind in forth if kind[0] == paradigm]
+        assert {forth[kind] for kind in kinds} == {back[kind] for kind in kinds}
+        assert {forth[kind] for kind in kinds} == {of_theme(*PARADIGM_COLOURS[paradigm])}
+    ramped = {kind: forth[kind] for kind in forth if kind[2] == "cooccurrence"}
+    assert [ramped[kind] for kind in sorted(ramped, key=str)][-1] == lambda_colour(1.0)
+    (alone,) = set(numbers.configurations([run for run in runs if run.config.lambda_ == 0.1]).values())
+    assert alone.colour == of_theme(*PARADIGM_COLOURS["mrn"])
 
 
 def test_a_seed_that_was_run_again_is_no_further_sample(finished: Filled) -> None:
@@ -324,7 +344,7 @@ def test_what_is_longest_unused_is_read_again(filled: Filled, reads: list[dict[i
 
 
 def line(key: str, paradigm: str, rank: int = 0, **more: Any) -> Line:
-    configuration = Configuration(f"of {key}", paradigm.upper(), paradigm, rank)
+    configuration = Configuration(f"of {key}", paradigm.upper(), paradigm, rank, ramp(rank))
     values: dict[str, Any] = {"name": f"run {key}", "x": np.arange(4.0), "y": np.arange(4.0) + 1}
     return Line(key=key, configuration=configuration, **(values | more))
 

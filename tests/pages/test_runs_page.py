@@ -36,6 +36,11 @@ def every_column(app: AppTest) -> pd.DataFrame:
     return listed(app)
 
 
+def bars(app: AppTest) -> list[str]:
+    """The texts of the bars on the page, the sidebar's first."""
+    return [str(bar.proto.text) for bar in app.get("progress")]
+
+
 def test_configurations_with_their_seeds(open_page: Open, finished: Filled) -> None:
     assert "6 configurations, 20 runs." in words(open_page("runs"))
     assert "pos, dev" in listed(open_page("runs", scores="Dev"))
@@ -81,14 +86,33 @@ def test_the_newest_launch_leads_to_its_answer(open_page: Open) -> None:
         store.claim(OWNER, run_id=run_id)
         store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
     app = open_page("runs")
-    assert "Newest launch (Try it): **2 of 3 done**" in words(app)
-    assert not [label for label in labels(app, "page_link") if "sharing" in label]
+    assert bars(app) == ["**Try it**: 2 of 3 done"] * 2  # in the sidebar and on the page
+    assert "Newest launch" not in words(app)
+    assert not [button for button in app.button if button.proto.type == "primary"]
     store.claim(OWNER, run_id=ids[2])
     store.finish(ids[2], RunState.FAILED, error=ErrorInfo("TrainingError", "It failed.", ""))
     app = open_page("runs")
-    assert "**2 of 3 done, 1 failed**" in words(app)
-    assert "See what sharing did" in " ".join(labels(app, "page_link"))
+    assert bars(app) == []
+    assert "Newest launch (Try it): **2 of 3 done, 1 failed**" in words(app)
     assert f"Run {ids[2]}: what to do" in labels(app, "page_link")
+    (primary,) = (button for button in app.button if button.proto.type == "primary")
+    assert primary.label == "Compare: does sharing help?"
+    primary.click().run()
+    assert app.title[0].value == "Compare"
+    assert ",".join(map(str, ids)) in app.query_params["run"]
+
+
+def test_every_launch_that_goes_on_has_a_bar(open_page: Open) -> None:
+    """Runs that wait behind a sweep are not in its place."""
+    store = Store.open()
+    sweep = store.add_runs([config(seed=seed) for seed in range(5)], launch="λ, 2026-11-22 15:00:00")
+    for run_id in sweep[:2]:
+        store.claim(OWNER, run_id=run_id)
+        store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
+    store.add_runs([config(paradigm="mtl", seed=seed) for seed in range(2)])
+    app = open_page("runs")
+    assert bars(app) == ["**Launch**: 0 of 2 done", "**λ**: 2 of 5 done"] * 2
+    assert [bar.proto.value for bar in app.get("progress")] == [0, 40] * 2
 
 
 def test_keywords_and_the_archive(open_page: Open, finished: Filled) -> None:
@@ -135,14 +159,14 @@ def test_several_chosen_runs_show_their_differences(
 def test_one_run_has_a_page_of_its_own(open_page: Open, finished: Filled) -> None:
     app = open_page("run", id="2")
     assert app.title[0].value.replace("\\", "") == "Run 2 · MRN 0.1 · demo · seed 1"
-    assert {"All runs", "All 3 runs of this configuration"} <= set(labels(app, "page_link"))
+    assert {"All runs", "The 3 runs of this configuration"} <= set(labels(app, "page_link"))
     assert not [frame for frame in app.dataframe if "Name" in frame.value.columns]
     press(app, "Archive")
     assert Store.open().run(2).archived
     press(app, "Undo")
     assert not Store.open().run(2).archived
     Store.open().delete_runs([8])
-    assert "All 2 runs of this configuration" in labels(app.run(), "page_link")
+    assert "The 2 runs of this configuration" in labels(app.run(), "page_link")
     gone = open_page("run", id="999")
     assert [warning.value for warning in gone.warning] == ["There is no run 999 in this store."]
 

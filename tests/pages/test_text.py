@@ -34,7 +34,7 @@ from core.wording import (
 from dashboard.components.sentence import marks
 from dashboard.shared import resources, run_views
 from dashboard.shared.downloads import written
-from dashboard.text import coloured, escape, option
+from dashboard.text import coloured, escape, option, with_code
 from dashboard.theme import TASK_COLOURS
 from jobs.reports.parts import SIGNED, Entry, mean_entry
 from tests.pages.conftest import words
@@ -89,6 +89,24 @@ def _table_of_tasks() -> None:
     from jobs.reports.parts import Sheet
 
     show_table(Sheet.of(("Task", "pos-b (accuracy)"), [("pos-a", "higher-or-not")], ""), alt="Scores")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Call `mrnlab doctor --fix`.", r"Call `mrnlab doctor --fix`\."),
+        ("`a_b` and *c* and `d`", r"`a_b` and \*c\* and `d`"),
+        ("one ` alone", r"one \` alone"),
+        ("`` empty", r"\`\` empty"),
+    ],
+)
+def test_code_in_our_sentences_stays_code(text: str, shown: str) -> None:
+    assert with_code(text) == shown
+
+
+@given(st.text())
+def test_what_stands_beside_code_is_no_markdown(text: str) -> None:
+    assert not MEANT.search(re.sub(r"(?<!\\)`[^`]+`", "", with_code(text)))
 
 
 def test_names_in_tables_and_chips_do_not_break_at_hyphens() -> None:

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from core.store import RunState, Store
-from dashboard.theme import RAMP, STATES, TASK_COLOURS, colours, faint, order_tasks
+from dashboard.theme import (
+    PARADIGM_COLOURS,
+    RAMP,
+    STATES,
+    TASK_COLOURS,
+    colours,
+    configuration_colours,
+    faint,
+    of_theme,
+    order_tasks,
+)
 
 SETTINGS = Path(__file__).resolve().parents[2] / "dashboard" / ".streamlit" / "config.toml"
 THEMES: dict[str, dict[str, Any]] = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))["theme"]
@@ -37,7 +47,7 @@ SIGHTS = {
         [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
     ),
 }
-APART = 15.0
+APART, GLANCE = 15.0, 10.0
 """In units of CIELAB, where 2.3 is just seen and 10 is seen at a glance."""
 
 _TO_XYZ = np.array(
@@ -128,8 +138,60 @@ def test_lines_of_every_configuration_can_be_seen(mode: str) -> None:
 def test_the_dotted_line_of_stl_can_be_seen_in_the_dark() -> None:
     """Half of a dotted line is page, so that on near-black it is half as bright as its colour."""
     page = _rgb(THEMES["dark"]["backgroundColor"])
-    bright, dark = (float(_TO_XYZ[1] @ _linear(colour)) for colour in (_rgb(RAMP[0]), page))
+    line = _rgb(PARADIGM_COLOURS["stl"][1])
+    bright, dark = (float(_TO_XYZ[1] @ _linear(colour)) for colour in (line, page))
     assert ((bright + dark) / 2 + 0.05) / (dark + 0.05) >= SHAPE
+
+
+def _shown(colour: str, mode: str) -> str:
+    """A colour of a configuration as the components resolve it."""
+    pair = re.fullmatch(r"light-dark\((#\w+),(#\w+)\)", colour)
+    return colour if pair is None else pair[1 + MODES.index(mode)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("count", [1, 2, 5, 12])
+def test_lines_of_paradigms_and_of_each_lambda_can_be_seen(mode: str, count: int) -> None:
+    kinds = [("stl", None), ("mtl", None), *(("mrn", 10.0**place) for place in range(count))]
+    for colour in configuration_colours(kinds):
+        assert _contrast(_rgb(_shown(colour, mode)), _rgb(THEMES[mode]["backgroundColor"])) >= SHAPE, colour
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("sight", SIGHTS)
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_paradigms_and_five_lambdas_are_told_apart(mode: str, sight: str, count: int) -> None:
+    kinds = [("stl", None), ("mtl", None), *(("mrn", 10.0**place) for place in range(count))]
+    colours = [_shown(colour, mode) for colour in configuration_colours(kinds)]
+    seen = [_lab(SIGHTS[sight] @ _linear(_rgb(colour))) for colour in colours]
+    for (one, first), (other, second) in itertools.combinations(zip(colours, seen, strict=True), 2):
+        assert np.linalg.norm(first - second) >= GLANCE, (one, other)
+
+
+def test_a_larger_lambda_stands_out_more_from_the_page() -> None:
+    for mode in MODES:
+        page = _rgb(THEMES[mode]["backgroundColor"])
+        colours = configuration_colours([("mrn", strength) for strength in (0.3, 0.001, 0.01)])
+        contrasts = [_contrast(_rgb(_shown(colour, mode)), page) for colour in colours]
+        assert contrasts[1] < contrasts[2] < contrasts[0]
+
+
+def test_configurations_of_one_paradigm_have_further_colours() -> None:
+    first, second, third, other = configuration_colours(
+        [("mtl", None), ("mtl", None), ("mrn", 0.1), ("other", None)]
+    )
+    assert first == of_theme(*PARADIGM_COLOURS["mtl"])
+    assert (second, other) == (RAMP[1], RAMP[2])
+    assert third == of_theme(*PARADIGM_COLOURS["mrn"])
+    assert faint(first, 0.5) == "light-dark(rgba(86,97,107,0.5),rgba(195,203,209,0.5))"
+
+
+def test_scripts_of_charts_have_no_table_of_colours_beside_the_themes() -> None:
+    """But that of a picture for paper, which is white in both themes."""
+    components = SETTINGS.parents[1] / "components"
+    for script in (components / name for name in ("chart.js", "curve_legend.js", "marks.js")):
+        text = re.sub(r"const PAPER = \{.*?\n\}", "", script.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert not re.findall(r'"#[0-9A-Fa-f]{6}"', text), script.name
 
 
 @pytest.mark.parametrize("sight", SIGHTS)
