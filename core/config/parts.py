@@ -94,7 +94,7 @@ class Data(Part):
     tenth. 0: none; all of them train, and without any dev split the last epoch is kept.
     """
     label_inventory: Literal["corpus", "train"] = run_field(
-        "corpus", "choice", label="Labels of the heads", legacy="train"
+        "corpus", "choice", label="Label set", legacy="train"
     )
     """The labels that each head has: 'corpus' takes the corpus's own tag list, or else the labels of all its
     sentences; 'train' takes those of this run's training sentences.
@@ -280,7 +280,7 @@ class Schedule(Part):
     batch_size sentences.
     """
     batching: Literal["by_length", "shuffled"] = run_field(
-        "by_length", "choice", label="Sentences of a batch", legacy="by_length"
+        "by_length", "choice", label="Batching", legacy="by_length"
     )
     """Which sentences share a batch: 'by_length' puts sentences of like length together, so that little is
     padded; 'shuffled' draws them at random.
@@ -292,7 +292,7 @@ class Schedule(Part):
     all tasks; 'in_turn' trains on one corpus after the other, and each batch averages the losses of its own
     tasks.
     """
-    max_length: int = run_field(256, "subwords", ge=8, le=8192, label="Longest piece")
+    max_length: int = run_field(256, "subwords", ge=8, le=8192, label="Max. length")
     """Longest piece the encoder sees at once; longer sentences are read in overlapping windows."""
     lr_encoder: float | None = run_field(
         default_encoder_rate,
@@ -520,7 +520,7 @@ class Optimisation(Part):
         "together",
         "choice",
         choices=("together", "uniform", "by_size", "smoothed:0.5"),
-        label="Tasks of a step",
+        label="Task sampling",
         view=FieldView(open=True),
         legacy="together",
     )

@@ -51,10 +51,9 @@ def comparison_key(config: RunConfig) -> str:
 
 
 _OVER_FROZEN = {
-    "mtl": "Over a frozen encoder without a BiLSTM, MTL shares no trained weights: each head learns what it "
-    "learns in STL. A difference comes from batches, steps or the scale of the loss, not from sharing.",
-    "mrn": "Over a frozen encoder without a BiLSTM, tasks share only the MRN prior: a difference from MTL "
-    "comes from the prior.",
+    "mtl": "Frozen without a BiLSTM, MTL equals STL: they share no trained weights. A difference comes from "
+    "batches, steps or the scale of the loss.",
+    "mrn": "Frozen without a BiLSTM, tasks share only the MRN prior: a difference from MTL comes from it.",
 }
 
 

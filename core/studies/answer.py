@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from core.evaluation.comparison import HIGHER, LOWER, VERDICTS, Comparison
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, VERDICTS, Comparison
 from core.studies.analysis import MEAN, Result
-from core.wording import all_of, plural
+from core.wording import all_of, capitalised, plural, signed_points
 
 
 def answer(result: Result) -> str:
@@ -44,15 +44,43 @@ def _answer(result: Result) -> str:
     return " ".join([*sentences, "One seed each, so no interval." if most == 1 else seeds])
 
 
-def verdict_counts(result: Result) -> str:
-    """The number of methods by verdict in the mean over tasks: `Against MTL: 5 higher, 1 undecided.`"""
-    differences = [outcome.differences[MEAN] for outcome in result.outcomes if MEAN in outcome.differences]
+def headline(result: Result) -> str:
+    """How many methods beat the reference in the mean over tasks, and which is best, as plain text.
+
+    `5 of 6 methods beat MTL; the best is Paper, tasks (+16.17 points). 1 is undecided.`
+    """
+    differences = {o.method.title: o.differences[MEAN] for o in result.outcomes if MEAN in o.differences}
     reference = result.outcome(result.reference).method.title
     if not differences:
         return f"No method can be compared with {reference} yet."
-    counts = Counter(difference.verdict for difference in differences)
-    words = [f"{counts[word]} {word}" for word in VERDICTS if counts[word]]
-    return f"Against {reference}: {', '.join(words)}."
+    counts = Counter(difference.verdict for difference in differences.values())
+    if not counts[HIGHER] and not counts[LOWER]:
+        return f"No method differs from {reference}: {_counted(counts, (EQUIVALENT, UNDECIDED))}."
+    sentences = []
+    every = f" of {plural(len(differences), 'method')}"
+    for verdict, verb, rank, sign in ((HIGHER, "beat", "best", 1), (LOWER, "lose to", "worst", -1)):
+        if not counts[verdict]:
+            continue
+        title, first = max(
+            ((title, delta) for title, delta in differences.items() if delta.verdict == verdict),
+            key=lambda named: sign * named[1].mean,
+        )
+        points = f"({signed_points(first.mean)} points)"
+        number = f"{counts[verdict]}{every}"
+        if counts[verdict] == 1:
+            ends = "beats" if verdict == HIGHER else "loses to"
+            sentences.append(f"{number} {ends} {reference}: {title} {points}.")
+        else:
+            sentences.append(f"{number} {verb} {reference}; the {rank} is {title} {points}.")
+        every = ""
+    if counts[EQUIVALENT] or counts[UNDECIDED]:
+        sentences.append(f"{capitalised(_counted(counts, (EQUIVALENT, UNDECIDED)))}.")
+    return " ".join(sentences)
+
+
+def _counted(counts: Mapping[str, int], verdicts: Sequence[str]) -> str:
+    """`1 is equivalent, 2 are undecided`."""
+    return ", ".join(f"{n} {'is' if n == 1 else 'are'} {word}" for word in verdicts if (n := counts[word]))
 
 
 def _verdicts(differences: Mapping[str, Comparison]) -> str:

@@ -142,6 +142,16 @@ def use_own_data() -> None:
     st.session_state.pop(_SOURCE, None)
 
 
+def add_bilstm() -> None:
+    """The form with a BiLSTM over each of its transformers, which MTL then shares."""
+    encoders = st.session_state[key_of("encoder")]
+    names = (
+        encoder if reads_words(encoder) or has_bilstm(encoder) else f"{encoder}{BILSTM_SUFFIX}"
+        for encoder in encoders
+    )
+    st.session_state[key_of("encoder")] = list(dict.fromkeys(names))
+
+
 def use_minilm() -> None:
     """The form with MiniLM in place of its transformers, over which the BiLSTMs stay."""
     encoders = st.session_state[key_of("encoder")]

@@ -64,7 +64,7 @@ from jobs.queue.sweeps import corpora_of
 
 _SAMPLE_WORDS = 80
 GREY = "#8A939B"
-_SAVED = "launch_own_saved"
+_SAVED, _STORED = "launch_own_saved", "launch_own_stored"
 _LABELS_HEIGHT = 246
 _UPLOADS_HEIGHT = 220
 _OWN_HELP = "CoNLL, lists of words, spans of annotation tools, texts and pairs. Nothing leaves this machine."
@@ -217,13 +217,29 @@ def _keep_upload(name: str, files: Sequence[UploadedFile]) -> CorpusError | None
     ):
         return None
     chosen = {file: split for file, split in splits.items() if split is not None}
+    before = uploads()
     try:
         saved = save_upload({file.name: file.getvalue() for file in files}, name, chosen)
     except CorpusError as error:
         return error
     st.session_state[_SAVED] = given
     st.session_state[UPLOADED] = str(saved)
+    _replace(saved if saved not in before else None)
     return None
+
+
+def _replace(stored: Path | None) -> None:
+    """Remembers the upload that this reader has just stored, and deletes the one before if no run uses it.
+
+    Files are stored to be read, but kept for good only once a run is launched on them.
+    """
+    former: Path | None = st.session_state.get(_STORED)
+    st.session_state[_STORED] = stored
+    if former is None or former == stored or former not in uploads():
+        return
+    runs = resources.store().runs(archived=None)
+    if not any(str(former) in run.config.corpus for run in runs):
+        delete_upload(former)
 
 
 def _asked_split(file: UploadedFile) -> Split | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -152,10 +152,12 @@ class Draft(Sweep):
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs to launch, or by field a sentence on its error."""
+    """The runs to launch, or by field a sentence on its error, and on what is still to be chosen."""
 
     configs: tuple[RunConfig, ...] = ()
     problems: Mapping[str, str] = field(default_factory=dict)
+    missing: Collection[str] = ()
+    """The fields among `problems` in which nothing was entered yet."""
 
 
 def plan(draft: Draft) -> Plan:
@@ -181,7 +183,7 @@ def plan(draft: Draft) -> Plan:
     if problems:
         order = ("corpus", "columns", "tasks", TASK_GROUPS, *_ORDER)
         in_order = {name: problems[name] for name in order if name in problems}
-        return Plan(problems={**in_order, **problems})
+        return Plan(problems={**in_order, **problems}, missing=_missing(draft).keys() - draft.problems.keys())
     return Plan(configs=tuple(configs))
 
 

@@ -383,6 +383,15 @@ def _budget(slots: _Slots) -> _Lists:
     return values
 
 
+_OPTION_WORDS = {
+    "each_epoch": "every epoch",
+    "crf_legal": "CRF with valid transitions",
+    "crf": "CRF",
+    "seqeval_f1": "span F1",
+    "by_length": "by length",
+    "in_turn": "in turn",
+}
+"""The options of further settings that are no words as they are."""
 _EXECUTION_WORDS = {
     "priority": ("Priority", "Of all queued runs, higher priorities start first."),
     "retries": (
@@ -413,8 +422,18 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
         return values, {name: st.session_state[key_of(name)] for name in EXECUTION}
     with more:
         st.caption("A list such as 0.1, 0.2, or several choices, makes runs for each value.")
+        wanted = st.text_input(
+            "Search the settings",
+            placeholder="Words of a name or a description: dropout, batch, CRF",
+            type="search",
+            key="launch_search",
+        ).casefold()
+        for field in (field for fields in RARE.values() for field in fields if field in used):
+            values[field] = _picked(field) if field in OPTIONS else st.session_state[key_of(field)].strip()
+            slots[field] = more
+        grid = st.grid(3, min_column_width=180)
         for group, fields in RARE.items():
-            if not (shown := [field for field in fields if field in used]):
+            if not (shown := [field for field in fields if field in used and _is_about(field, wanted)]):
                 continue
             st.markdown(f"**{group}**")
             grid = st.grid(3, min_column_width=180)
@@ -424,16 +443,26 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
                     if field not in OPTIONS:
                         values[field] = typed(field, placeholder=default or "automatic")
                         continue
-                    values[field] = picks(field, several="")
+                    values[field] = picks(field, several="", names=_OPTION_WORDS)
                     if default and not values[field]:
                         st.caption(f"By default: {escape(default)}")
         for name, (least, most) in EXECUTION.items():
             label, words = _EXECUTION_WORDS[name]
+            numbers[name] = st.session_state[key_of(name)]
+            if wanted not in f"{label} {words}".casefold():
+                continue
             with grid.cell():
                 numbers[name] = st.number_input(
                     label, least, most, step=1, key=key_of(name), help=words, persist_state="session"
                 )
     return values, numbers
+
+
+def _is_about(field: str, wanted: str) -> bool:
+    """Whether these words stand in the field's name, its title, its options or its description."""
+    help_ = FIELD_HELP[field]
+    text = " ".join([field, help_.label, help_.description, *OPTIONS.get(field, ())]).casefold()
+    return all(word in text for word in wanted.split())
 
 
 def _default_text(value: Any) -> str:
@@ -446,7 +475,8 @@ def anchor(field: str) -> str:
 
 
 def show_error(slot: DeltaGenerator, field: str, sentence: str) -> None:
-    """Draws a field's error, to which the plan links."""
+    """Draws a field's error, to which the plan links; without a sentence only the place."""
     with slot.container(gap=None):
         st.html(f'<span id="{anchor(field)}" tabindex="-1" style="scroll-margin-top: 9rem"></span>')
-        st.markdown(f":orange[:material/error: {escape(sentence)}]")
+        if sentence:
+            st.markdown(f":orange[:material/error: {escape(sentence)}]")

@@ -18,27 +18,34 @@ from dashboard.shared.states import states_text
 from jobs.queue import control
 
 
-def launched_runs(ids: Collection[int]) -> None:
-    """Draws the card of these runs, which counts down while one of them is active."""
+def launched_runs(ids: Collection[int], *, were_there: bool = False) -> None:
+    """Draws the card of these runs, which counts down while one of them is active.
+
+    `were_there`: they were in the store before the form asked for them.
+    """
 
     def pace() -> float | None:
         return resources.LIVE if any(run.state in ACTIVE for run in _read(ids)) else None
 
     with st.container(border=True, key="launched"):
-        live(lambda: _card(_read(ids)), pace, key="launched_now")
+        live(lambda: _card(_read(ids), were_there=were_there), pace, key="launched_now")
 
 
 def _read(ids: Collection[int]) -> Sequence[Run]:
     return resources.store().runs(ids)
 
 
-def _card(runs: Sequence[Run]) -> None:
+def _card(runs: Sequence[Run], *, were_there: bool) -> None:
     states = Counter(run.state for run in runs)
     active = [run.id for run in runs if run.state in ACTIVE]
     ids = sorted(run.id for run in runs)
     is_paused = resources.store().paused_since() is not None
     left = seconds_left(tuple(active)) if active and not is_paused else None
-    st.subheader(headline(states, left), anchor=False)
+    exist = were_there and not active
+    text = f"These {plural(len(runs), 'run')} exist" if exist else headline(states, left)
+    st.subheader(text, anchor=False)
+    if exist:
+        st.caption("Change a setting or train again.")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.progress(sum(map(fraction_done, runs)) / len(runs), text=states_text(states))
         if active:

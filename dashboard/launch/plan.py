@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.config import RunConfig, comparison_key
+from core.config import RunConfig, comparison_key, shares_nothing
 from core.errors import ConfigError, EncoderError, MRNLabError
 from core.paths import database_url
 from core.recording.resolve import with_absolute_paths
 from core.results.naming import shortest_names
 from core.store.records import Run, RunState
 from core.wording import about_time, capitalised, duration, plural, size, span
-from dashboard.launch.address import command, use_minilm
+from dashboard.launch.address import add_bilstm, command, use_minilm
 from dashboard.launch.draft import Draft, Plan, form_sentence
 from dashboard.launch.form import anchor, show_error
 from dashboard.launch.launched import launched_runs
@@ -114,8 +114,9 @@ _REUSE = "launch_reuse"
 def launch_plan(draft: Draft, planned: Plan, slots: Mapping[str, DeltaGenerator]) -> None:
     """Draws the plan, and links to the errors of fields, which are written into their slots."""
     if planned.problems:
-        st.subheader("Not ready yet", anchor=False)
-        _problems(planned.problems, slots)
+        is_begun = planned.problems.keys() - planned.missing
+        st.subheader("Not ready yet" if is_begun else "Still to choose", anchor=False)
+        _problems(planned.problems, slots, planned.missing)
         return
     try:
         # The fold of the last container has a fixed position: a click while the page is drawn again finds it.
@@ -140,14 +141,19 @@ def _field_of(error: MRNLabError) -> str:
     return "encoder" if isinstance(error, EncoderError) else "corpus"
 
 
-def _problems(problems: Mapping[str, str], slots: Mapping[str, DeltaGenerator]) -> None:
-    """Draws each error here, with a link to its field, and next to its field."""
+def _problems(
+    problems: Mapping[str, str], slots: Mapping[str, DeltaGenerator], missing: Collection[str] = ()
+) -> None:
+    """Draws each error here, with a link to its field, and next to its field.
+
+    What is `missing` is no error yet: it is listed here, without a mark.
+    """
     for field, sentence in problems.items():
-        jump = ""
+        jump, is_error = "", field not in missing
         if field in slots:
-            show_error(slots[field], field, sentence)
+            show_error(slots[field], field, sentence if is_error else "")
             jump = f" [Go to field](#{anchor(field)})"
-        st.markdown(f":orange[:material/error:] {escape(sentence)}{jump}")
+        st.markdown(f"{':orange[:material/error:] ' * is_error}{escape(sentence)}{jump}")
 
 
 def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator) -> None:
@@ -166,7 +172,7 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator)
         problem(str(launched))
     ids = [run.id for run in stored if run is not None] if not new else None
     if ids or (isinstance(launched, list) and (ids := [run.id for run in resources.store().runs(launched)])):
-        launched_runs(ids)
+        launched_runs(ids, were_there=not isinstance(launched, list))
         st.button(
             "Plan these runs again",
             icon=":material/replay:",
@@ -194,10 +200,15 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator)
             st.caption(f":material/info: {escape(note)}")
         if len(notes) > _MOST_NOTES:
             st.caption(f"{plural(len(notes) - _MOST_NOTES, 'more note')}.")
+        if any(config.paradigm == "mtl" and shares_nothing(config) for config in new):
+            st.button("Add a BiLSTM", icon=":material/add:", type="tertiary", on_click=add_bilstm)
 
     def terminal() -> None:
         st.code(command(draft, configs, runs, reuse=reuse), language="bash", wrap_lines=True)
-        st.caption("The address of this page holds the whole form; as a link it makes the same runs.")
+        st.caption(
+            "Without options `mrnlab launch` fine-tunes MiniLM with MRN and one seed, so that scripts keep "
+            "their runs when this form opens otherwise. The address of this page holds the whole form."
+        )
 
     with last:
         fold(terminal, key="launch_terminal", label="The same from a terminal", icon=":material/terminal:")

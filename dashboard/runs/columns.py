@@ -15,16 +15,18 @@ from core.evaluation.statistics import MeanSD
 from core.results.naming import encoder_title, field_text
 from core.wording import ago, duration, number, percent, plural, spread_text, without_shared
 from dashboard.runs.views import MOST_TESTED, Line, Table
-from dashboard.shared.states import state_text
+from dashboard.shared.states import learned_nothing_text, state_text
 from dashboard.text import escape
 from dashboard.theme import STATES
 
 _MEANS = (
-    "Mean ± SD over seeds, times 100, with the number of seeds in brackets. "
+    "Mean over seeds, times 100, with its standard deviation beside it. "
     "Bold: higher than each other method on the same text and share of the data, as Compare tests it "
     f"(up to {MOST_TESTED} lines). Of lines that differ in numbers such as λ, the one dev chooses counts."
 )
 _IN_RUN = "Times 100; on dev, a run in progress has the score of its last epoch"
+_INK, _FAINT = "CanvasText", "color-mix(in srgb, CanvasText 62%, transparent)"
+"""The colours of names, which Streamlit sets in grey, and of spreads, in both themes."""
 _WIDEST_NAME, _WIDE_TABLE = (420, 240), 5
 """The widest name in pixels, in a table of few and of many columns of scores."""
 
@@ -33,7 +35,7 @@ _WIDEST_NAME, _WIDE_TABLE = (420, 240), 5
 class Column:
     """A column: its values, which sort it, its look, the texts to show for the values, and the lines in bold.
 
-    `is_usual`: whether it is shown where the reader chose no columns.
+    `is_usual`: whether it is shown where the reader chose no columns. `colour` is that of its texts in CSS.
     """
 
     values: Sequence[Any]
@@ -41,6 +43,7 @@ class Column:
     texts: Sequence[str] | None = None
     bold: Collection[int] = ()
     is_usual: bool = False
+    colour: str = ""
 
 
 def columns_of(
@@ -75,7 +78,7 @@ def _eye(lines: Sequence[Line], key: str, on_open: Callable[[], None]) -> Column
 def _names(lines: Sequence[Line], widest: int) -> Column:
     names = [line.name for line in lines]
     look = st.column_config.TextColumn(width=min(widest, _width(names, bold=True)), pinned=True)
-    return Column(names, look, None, range(len(lines)))
+    return Column(names, look, None, range(len(lines)), colour=_INK)
 
 
 def _scores(table: Table, split: str, *, grouped: bool) -> dict[str, Column]:
@@ -87,7 +90,7 @@ def _scores(table: Table, split: str, *, grouped: bool) -> dict[str, Column]:
         label = f"{short[task]}, {split} {table.measures.get(task, '')}".rstrip()
         full = f"{escape(task)}. " if short[task] != task else ""
         texts = [
-            _score_text(score, undefined=(split, task) in line.undefined)
+            "–" * ((split, task) in line.undefined) if score is None else percent(score.mean)
             for score, line in zip(scores, table.lines, strict=True)
         ]
         columns[f"{task}, {split}"] = Column(
@@ -96,22 +99,24 @@ def _scores(table: Table, split: str, *, grouped: bool) -> dict[str, Column]:
                 label,
                 help=full + (_MEANS if grouped else _IN_RUN),
                 width=_width([label, *texts]),
-                alignment="left",
+                alignment="right",
             ),
             texts,
             table.best(split, task),
             is_usual=True,
         )
+        if any(score is not None and score.sd is not None for score in scores):
+            columns[f"{task}, {split}, SD"] = _spreads(scores)
     return columns
 
 
-def _score_text(score: MeanSD | None, *, undefined: bool) -> str:
-    """Mean ± SD times 100, the number of seeds beside a spread. A dash where all are undefined."""
-    if score is None:
-        return "–" * undefined
-    if score.sd is None:
-        return percent(score.mean)
-    return f"{percent(score.mean)} {spread_text(100 * score.sd)} ({score.n})"
+def _spreads(scores: Sequence[MeanSD | None]) -> Column:
+    """The spread over seeds beside a mean, with their number."""
+    known = [None if score is None or score.sd is None else (100 * score.sd, score.n) for score in scores]
+    texts = ["" if each is None else f"{spread_text(each[0])} ({each[1]})" for each in known]
+    help_ = "Standard deviation over seeds, and their number"
+    look = st.column_config.Column("± SD (n)", help=help_, width=_width(texts), alignment="left")
+    return Column([each and each[0] for each in known], look, texts, is_usual=True, colour=_FAINT)
 
 
 def _problems(lines: Sequence[Line]) -> Column:
@@ -123,11 +128,21 @@ def _problems(lines: Sequence[Line]) -> Column:
 
 def _states(lines: Sequence[Line]) -> Column:
     grouped = lines[0].run is None
-    states = [[state_text(state, count * grouped) for state, count in line.states] for line in lines]
+    states = [
+        [
+            *(state_text(state, count * grouped) for state, count in line.states),
+            *map(learned_nothing_text, line.learned_nothing),
+        ]
+        for line in lines
+    ]
     shown = dict.fromkeys(pair for line in lines for pair in line.states)
+    empty_heads = dict.fromkeys(task for line in lines for task in line.learned_nothing)
     look = st.column_config.MultiselectColumn(
-        options=[state_text(state, count * grouped) for state, count in shown],
-        color=[STATES[state].colour for state, _ in shown],
+        options=[
+            *(state_text(state, count * grouped) for state, count in shown),
+            *map(learned_nothing_text, empty_heads),
+        ],
+        color=[*(STATES[state].colour for state, _ in shown), *("orange" for _ in empty_heads)],
         width=_width("".join(texts) + 3 * " " * len(texts) for texts in states),
     )
     return Column(states, look, is_usual=True)

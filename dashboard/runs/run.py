@@ -28,7 +28,7 @@ from dashboard.shared.newcomers import fold
 from dashboard.shared.readings import show_reading
 from dashboard.shared.run_views import ended_early, log_tail, progress_text
 from dashboard.shared.selection import segments
-from dashboard.shared.states import problem, state_badge
+from dashboard.shared.states import learned_nothing_text, problem, state_badge
 from dashboard.text import coloured, escape, option, with_code
 from dashboard.theme import STATES
 from jobs.queue import control
@@ -48,10 +48,13 @@ _KEPT = {
 def run_in_full(store: Store, run_id: int) -> None:
     """Draws a run: state, actions, test scores and advice; then a part of its record."""
     run = store.run(run_id)
+    scores = store.scores([run_id])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         state_badge(run.state)
         if run.archived:
             st.badge("Archived", icon=":material/archive:", color="gray")
+        for task in _learned_nothing(scores):
+            st.badge(escape(learned_nothing_text(task)), color="orange")
         for word in run.keywords:
             st.badge(escape(word), icon=":material/label:", color="gray")
         run_actions([run], stops=False)
@@ -61,7 +64,6 @@ def run_in_full(store: Store, run_id: int) -> None:
         progress_line(run, with_code(progress_text(store, run)))
         if survival := survival_text(run):
             st.caption(f":material/save: {survival}")
-    scores = store.scores([run_id])
     _test_scores(run, scores)
     if run.problem:
         problem(f"{run.problem} The run is left out of comparisons; it can be exported and deleted.")
@@ -76,6 +78,12 @@ def run_in_full(store: Store, run_id: int) -> None:
         "Log": _log,
     }
     parts[segments("Part", {name: name for name in parts}, key="run_part")](store, run)
+
+
+def _learned_nothing(scores: Sequence[StoredScore]) -> list[str]:
+    """The tasks that the run scores 0 on, on test where there are such scores."""
+    of_test = [score for score in scores if score.split == "test"] or scores
+    return [score.task for score in of_test if score.score == 0]
 
 
 def _advice(run: Run, advice: Advice) -> None:
@@ -230,7 +238,7 @@ def _facts(run: RunWithFacts) -> dict[str, str]:
     lines = {
         "Queued": ago(run.created_at),
         "Training time": duration(run.seconds),
-        "Attempt": str(run.attempt),
+        "Attempt": str(run.attempt) if run.attempt > 1 else "",
         "Priority": str(run.priority or ""),
         "Retries left": str(run.retries or ""),
         "Worker": f"process {run.owner.pid} on {run.owner.host}" if run.owner else "none",

@@ -23,7 +23,7 @@ from core.wording import plural
 from dashboard.runs.columns import Column, columns_of
 from dashboard.runs.views import SPLITS, Page, Table, sorts
 from dashboard.shared.downloads import data_table
-from dashboard.shared.selection import choice, choose, chosen, segments
+from dashboard.shared.selection import choice, choose, chosen, segments, switch
 from dashboard.text import escape
 
 _PAGE = "table_page"
@@ -111,6 +111,7 @@ class Choice:
 
     grouped: bool
     split: str
+    only_chosen: bool
     counts: DeltaGenerator
     menu: DeltaGenerator
 
@@ -119,11 +120,12 @@ def shown_choice() -> Choice:
     """Draws the line above the tables: the number of runs, and the menu of columns."""
     with st.container(horizontal=True, vertical_alignment="center"):
         counts = st.container(horizontal=True, vertical_alignment="center", width="content")
+        only_chosen = bool(chosen()) and switch("Show chosen", key="only_chosen")
         menu = st.popover("Columns", icon=":material/view_column:", type="tertiary")
     with menu:
         order = segments("Rows", _ORDERS, key="order", on_change=_to_first_page, labelled=True)
         split = segments("Scores", SPLITS, key="scores", labelled=True)
-    return Choice(order == "configurations", split, counts, menu)
+    return Choice(order == "configurations", split, only_chosen, counts, menu)
 
 
 def found(page: Page) -> None:
@@ -166,16 +168,20 @@ def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> No
         )
     every = {name: column for *_, columns in drawn for name, column in columns.items()}
     shown: Collection[str] = [name for name, column in every.items() if column.is_usual]
+    is_usual = True
     if menu is not None:
         with menu:
-            shown = _chosen_columns(every, shown)
+            picked_columns = _chosen_columns(every, shown)
+        is_usual, shown = set(picked_columns) == set(shown).difference(_FIXED), picked_columns
     for table, key, ticked, columns in drawn:
         with st.container(gap="xsmall"):
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 st.subheader(escape(table.corpus), anchor=False, width="content")
                 st.caption(escape(table.shared), width="content")
-            usual = {name: column for name, column in columns.items() if name in (*_FIXED, *shown)}
-            _draw(table, usual, key, ticked)
+            # Without a choice each table has what differs in it.
+            usual = [name for name, column in columns.items() if column.is_usual] if is_usual else shown
+            wanted = {name: column for name, column in columns.items() if name in (*_FIXED, *usual)}
+            _draw(table, wanted, key, ticked)
 
 
 def _chosen_columns(names: Iterable[str], usual: Collection[str]) -> Collection[str]:
@@ -257,6 +263,8 @@ def _styled(columns: Mapping[str, Column]) -> Any:
     styler = pd.DataFrame({name: column.values for name, column in columns.items()}).style
     styler.format({name: _in_turn(column.texts) for name, column in columns.items() if column.texts})
     for name, column in columns.items():
+        if column.colour:
+            styler.set_properties(subset=[name], **{"color": column.colour})
         if column.bold:
             styler.set_properties(subset=(sorted(column.bold), [name]), **{"font-weight": "700"})
     return styler

@@ -110,6 +110,18 @@ class Line:
         states = Counter(run.state for run in self.runs)
         return tuple((state, states[state]) for state in RunState if states[state])
 
+    @cached_property
+    def learned_nothing(self) -> tuple[str, ...]:
+        """The tasks that every run scores 0 on: on test where there are such scores, else on dev."""
+        if self.is_active:
+            return ()  # one may still learn
+        split = "test" if any(split == "test" for split, _ in self.by_seed) else "dev"
+        return tuple(
+            task
+            for (of_split, task), by_seed in self.by_seed.items()
+            if of_split == split and not any(by_seed.values())
+        )
+
     @property
     def done(self) -> float:
         """The share of training steps that are done, in [0, 1], the mean over its runs."""
@@ -434,7 +446,9 @@ def _line(
 def _shared_text(configs: Sequence[RunConfig], tasks: Sequence[str]) -> str:
     """The settings that all these configurations of one corpus share: `pos, ner · minilm · 3 epochs`."""
     lambdas = {config.lambda_ for config in configs}
-    together = {config.tasks for config in configs if config.paradigm != "stl"} or {tuple(tasks)}
+    orders = {config.tasks for config in configs if config.paradigm != "stl"} or {tuple(tasks)}
+    # As the columns of scores are ordered.
+    together = {tuple(sorted(of_one, key=list(tasks).index)) for of_one in orders}
     shares = {config.fraction for config in configs}
     encoders = {(config.encoder, config.encoder_training) for config in configs}
     epochs = {config.epochs for config in configs}

@@ -22,6 +22,12 @@ def title(name: str, answers: str, page: str | None = None) -> None:
         st.caption(f"{answers} {docs_link(page or name)}".strip())
 
 
+def show_answer(sentence: str, *, key: str) -> None:
+    """Draws a page's answer, a sentence in plain text, as large as its title (`style.css`)."""
+    with st.container(key=f"answer_{key}"):
+        st.markdown(escape(sentence))
+
+
 def empty(
     headline: str, text: str, *, page: str | None = None, label: str = "", icon: str | None = None
 ) -> None:
@@ -49,6 +55,11 @@ def state_text(state: RunState, count: int = 0) -> str:
     """The mark with the state's word, and how many runs are in it: `✓ 5 succeeded`."""
     look = STATES[state]
     return f"{look.mark} {count} {look.word.lower()}" if count else f"{look.mark} {look.word}"
+
+
+def learned_nothing_text(task: str) -> str:
+    """The mark of a task whose head predicts nothing right, though its training succeeded."""
+    return f"! {task} learned nothing"
 
 
 def states_text(states: Mapping[RunState, int]) -> str:

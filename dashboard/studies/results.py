@@ -15,7 +15,7 @@ from core.registry import FULL
 from core.results.figures import forest_chart
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
-from core.studies.answer import answer, verdict_counts
+from core.studies.answer import answer, headline
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
 from core.tasks.scores import scale_text
 from core.wording import about_time, capitalised, plural
@@ -25,7 +25,7 @@ from dashboard.shared.docs import file_link
 from dashboard.shared.downloads import show_table
 from dashboard.shared.live import live
 from dashboard.shared.selection import choice, segments
-from dashboard.shared.states import problem
+from dashboard.shared.states import problem, show_answer
 from dashboard.studies.charts import GRID_PANELS, grid_chart
 from dashboard.studies.controls import launch_or_stop, study_state
 from dashboard.studies.views import failures, gains_forest, has_scores, scored, small_forest, study_forest
@@ -84,14 +84,14 @@ def _published(study: Study) -> None:
     record = records[0]
     if study.pairs:
         gains = record.gains(PAIRS)
-        words, view = f"{PAIRS_TITLE}. {gains_answer(gains)}", gains_forest(gains)
+        words, setting, view = gains_answer(gains), f"{PAIRS_TITLE}. ", gains_forest(gains)
     else:
         result = record.result(record.settings[0])
-        words = f"{result.setting.title}. {verdict_counts(result)}"
+        words, setting = headline(result), f"{result.setting.title}. "
         view = study_forest(result, (MEAN,))
-    st.markdown(escape(words))
+    st.markdown(f"**{escape(words)}**")
     st.html(small_forest(view))
-    st.caption(f"Difference in points with its 95% interval; {plural(record.runs, 'run')}.")
+    st.caption(f"{escape(setting)}Points with 95% intervals; {plural(record.runs, 'run')}.")
 
 
 def _here(now: resources.StudyNow | None) -> None:
@@ -101,7 +101,8 @@ def _here(now: resources.StudyNow | None) -> None:
     results, counts, seconds = now
     st.markdown(f"{counts.done:,} of {plural(counts.total, 'run')} done")
     if first := scored(results)[:1]:
-        st.markdown(escape(f"{first[0].setting.title}. {verdict_counts(first[0])}"))
+        st.markdown(f"**{escape(headline(first[0]))}**")
+        st.caption(escape(first[0].setting.title))
     states = [f"{count:,} {word}" for count, word in (
         (counts.active, "queued or in progress"), (counts.failed, "failed"),
     ) if count]  # fmt: skip
@@ -145,7 +146,7 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
     elif study.by_relatedness and not is_published:
         _grid(options)
     if study.pairs and record is not None and is_published:
-        st.markdown(escape(gains_answer(record.gains(part))))
+        show_answer(gains_answer(record.gains(part)), key="study_pairs")
     _overview(study, of_part)
     if (view := table_view(study, part, results)) is not None:
         _paper(view, study)
@@ -263,7 +264,8 @@ def _chosen(results: Sequence[Result]) -> list[Result]:
 
 def _setting(result: Result) -> None:
     with st.container(border=True):
-        st.markdown(f"**{escape(result.setting.title)}**")
+        st.caption(escape(result.setting.title))
+        show_answer(headline(result), key=f"study_{result.setting.name}")
         st.markdown(escape(answer(result)))
         if (view := study_forest(result)).marks:
             chart(

@@ -58,6 +58,11 @@ def small_forest(view: Forest) -> str:
             f'<i class="mark{filled}" style="left: {share(mark.points)}"></i></div></td>'
             f"<td>{signed_points(mark.points / 100)}</td></tr>"
         )
+    ticks = (
+        f'<i class="tick" style="left: {share(end)}">{signed_points(end / 100) if end else 0}</i>'
+        for end in dict.fromkeys((start, 0.0, start + width))
+    )
+    rows.append(f'<tr><th></th><td><div class="track">{"".join(ticks)}</div></td><td>points</td></tr>')
     label = f"Points over {view.reference} with 95% intervals; a filled mark is a decided difference"
     return f'<table class="small-forest" aria-label="{html.escape(label)}">{"".join(rows)}</table>'
 

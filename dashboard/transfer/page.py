@@ -8,7 +8,7 @@ from core.wording import plural
 from dashboard.components.pair_table import pair_table
 from dashboard.shared import resources
 from dashboard.shared.selection import choice, segments
-from dashboard.shared.states import title
+from dashboard.shared.states import show_answer, title
 from dashboard.text import escape
 from dashboard.transfer.evidence import ask_for_evidence, evidence_of, finished_runs, groups, pick_group
 from dashboard.transfer.pair import choose_pair, features_table, pair_detail, pick_pair
@@ -27,11 +27,12 @@ if not groups_of_pairs:
     st.stop()
 group = pick_group(groups_of_pairs)
 gains = group.gains
-sentence = st.container(key="transfer_answer")
+sentence = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     shown = choice("Show", [GAIN, *NUMBERS], key="shows", width=280)
     unit = segments("Unit", _UNITS, key="unit") if shown == GAIN else "points"
-sentence.markdown(escape(headline(group, relative=unit == "relative")))
+with sentence:
+    show_answer(headline(group, relative=unit == "relative"), key="transfer")
 matrix = st.container()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     pair = pick_pair(gains, best_pair(gains))

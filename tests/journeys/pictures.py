@@ -12,8 +12,9 @@ import tempfile
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
+from urllib.parse import urlencode
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from core.config import RunConfig
 from core.store import RunState, Store
@@ -23,6 +24,7 @@ from tests.trained import train_runs
 
 _LABELS = {"corpus": "demo", "tasks": ("pos", "chunk", "ner"), "encoder": "minilm"}
 _LABELS |= {"encoder_training": "frozen", "paradigm": "mrn", "learn": ("task", "label", "feature")}
+_SENTENCE = "Police in Rome said that heavy rain will fall on Monday ."
 _PAIRS = {"corpus": "demo", "encoder": "bilstm", "epochs": 2, "fraction": 0.3}
 
 
@@ -61,7 +63,7 @@ def links(store: Store) -> dict[str, str]:
         "transfer": "transfer",
         "tasks": f"relations?run={tasks}",
         "relations": f"relations?run={labels.split(',')[0]}&mode=Labels",
-        "tag": f"tag?run={labels.split(',')[0]}",
+        "tag": f"tag?{urlencode({'run': card, 'text': _SENTENCE})}",
     }
 
 
@@ -71,6 +73,8 @@ def photograph(page: Page, address: str, path: Path, width: int) -> None:
     page.goto(address)
     settle(page)
     page.wait_for_load_state("networkidle")
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)  # parts that the browser has yet to read
+    expect(page.get_by_text("have answered; the others are loading")).to_have_count(0)
     page.wait_for_timeout(1500)  # charts draw themselves after the script has ended
     settle(page)
     page.screenshot(path=path, full_page=True)

@@ -19,7 +19,7 @@ from core.mrn.alignments.mapping import template
 from core.registry import parse_alignment
 from core.store import RunState, Store
 from dashboard.launch.samples import SAMPLES, zipped
-from tests.making import claimed, corpus_folder
+from tests.making import claimed, config, corpus_folder
 from tests.pages.conftest import Open, press, sent, table, words
 from tests.pages.launching import TEST, TRAIN, own_data, query
 
@@ -100,8 +100,21 @@ def test_what_is_left_of_an_upload_is_kept_on_a_click(open_page: Open) -> None:
     app.text_input(key="launch_own_name").set_value("smaller").run()
     assert list(uploads()) == [first]
     press(app, "Keep 2 files as smaller")
-    assert len(uploads()) == 2
     assert "2 train and 1 test sentences" in words(app)
+    (second,) = uploads()
+    assert second != first, "what no run was launched on goes when other files take its place"
+
+
+def test_an_upload_that_runs_use_stays_when_other_files_take_its_place(open_page: Open) -> None:
+    app = upload(own_data(open_page("launch")), my__train=TRAIN * 3, my__test=TEST)
+    (first,) = uploads()
+    Store.open().add_runs([config(corpus=str(first))])
+    upload(app, my__train=TRAIN * 4, my__test=TEST)
+    (second,) = uploads().keys() - {first}
+    upload(app, my__train=TRAIN * 5, my__test=TEST)
+    assert first in uploads()
+    assert second not in uploads()
+    assert len(uploads()) == 2
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
