@@ -53,7 +53,8 @@ def comparison_key(config: RunConfig) -> str:
 _OVER_FROZEN = {
     "mtl": "Frozen without a BiLSTM, MTL equals STL: they share no trained weights. A difference comes from "
     "batches, steps or the scale of the loss.",
-    "mrn": "Frozen without a BiLSTM, tasks share only the MRN prior: a difference from MTL comes from it.",
+    "mrn": "Frozen without a BiLSTM, tasks share the MRN prior alone: a difference from MTL comes from the "
+    "prior.",
 }
 
 

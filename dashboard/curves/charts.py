@@ -21,8 +21,8 @@ _BAND_POINTS, _SMALL_BAND_POINTS = 160, 60
 _HEIGHT, _MARGIN = 400, {"l": 52, "r": 16, "t": 12, "b": 40}
 _MOST_ENDS = 12
 _END_GAP = 15
-_BAND = 0.1
-"""The opacity of a band."""
+_BAND, _MOST_BANDS = 0.1, 3
+"""The opacity of a band, and of how many lines a chart has them: more are a fog."""
 _LONG_NAME = 28
 # Of marks beside a line: nothing in the tooltip, nothing in a legend.
 _SILENT = {"hoverinfo": "skip", "showlegend": False}
@@ -43,9 +43,9 @@ def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figur
         "meta": {"tooltip": tooltip},
         "template": {"data": {"scatter": [{"mode": "lines", "line": {"simplify": False}}]}},
     }
-    for line in panel.lines:
-        if line.low is not None and np.isfinite(line.low).any():
-            chart.add("scatter", **_band(line, panel.y_range, view.reading, small=small))
+    banded = [line for line in panel.lines if line.low is not None and np.isfinite(line.low).any()]
+    for line in banded if len(banded) <= _MOST_BANDS else ():  # of more the tooltip has the spread
+        chart.add("scatter", **_band(line, panel.y_range, view.reading, small=small))
     for line in panel.lines:
         colour = line.configuration.colour
         if line.raw is not None:

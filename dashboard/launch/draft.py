@@ -183,7 +183,8 @@ def plan(draft: Draft) -> Plan:
     if problems:
         order = ("corpus", "columns", "tasks", TASK_GROUPS, *_ORDER)
         in_order = {name: problems[name] for name in order if name in problems}
-        return Plan(problems={**in_order, **problems}, missing=_missing(draft).keys() - draft.problems.keys())
+        unchosen = {"corpus", "tasks"} & (_missing(draft).keys() - draft.problems.keys())
+        return Plan(problems={**in_order, **problems}, missing=unchosen)
     return Plan(configs=tuple(configs))
 
 

@@ -25,8 +25,8 @@ _MEANS = (
     f"(up to {MOST_TESTED} lines). Of lines that differ in numbers such as λ, the one dev chooses counts."
 )
 _IN_RUN = "Times 100; on dev, a run in progress has the score of its last epoch"
-_INK, _FAINT = "CanvasText", "color-mix(in srgb, CanvasText 62%, transparent)"
-"""The colours of names, which Streamlit sets in grey, and of spreads, in both themes."""
+_FAINT = "color-mix(in srgb, CanvasText 62%, transparent)"
+"""The colour of spreads, in both themes."""
 _WIDEST_NAME, _WIDE_TABLE = (420, 240), 5
 """The widest name in pixels, in a table of few and of many columns of scores."""
 
@@ -78,7 +78,7 @@ def _eye(lines: Sequence[Line], key: str, on_open: Callable[[], None]) -> Column
 def _names(lines: Sequence[Line], widest: int) -> Column:
     names = [line.name for line in lines]
     look = st.column_config.TextColumn(width=min(widest, _width(names, bold=True)), pinned=True)
-    return Column(names, look, None, range(len(lines)), colour=_INK)
+    return Column(names, look, None, range(len(lines)))
 
 
 def _scores(table: Table, split: str, *, grouped: bool) -> dict[str, Column]:
@@ -114,6 +114,8 @@ def _spreads(scores: Sequence[MeanSD | None]) -> Column:
     """The spread over seeds beside a mean, with their number."""
     known = [None if score is None or score.sd is None else (100 * score.sd, score.n) for score in scores]
     texts = ["" if each is None else f"{spread_text(each[0])} ({each[1]})" for each in known]
+    nothing = [score is not None and score.mean == 0 and not score.sd for score in scores]
+    texts = ["learned nothing" if is_so else text for is_so, text in zip(nothing, texts, strict=True)]
     help_ = "Standard deviation over seeds, and their number"
     look = st.column_config.Column("± SD (n)", help=help_, width=_width(texts), alignment="left")
     return Column([each and each[0] for each in known], look, texts, is_usual=True, colour=_FAINT)

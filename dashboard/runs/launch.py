@@ -11,7 +11,7 @@ from core.store import Store
 from core.store.records import Run, RunState
 from dashboard.runs.table import run_link
 from dashboard.shared.launches import launches_of
-from dashboard.shared.selection import address_of
+from dashboard.shared.selection import address_of, link_to_runs
 from dashboard.text import escape
 
 
@@ -33,9 +33,12 @@ def newest_launch(store: Store) -> None:
         if failed:
             run_link(failed[:1], f"Run {failed[0]}: what to do", ":material/error:")
         page, label = _answer([run for run in launch.runs if run.state is RunState.SUCCEEDED])
+        ids = [run.id for run in launch.runs]
+        if page == "curves":
+            link_to_runs(ids, label, ":material/show_chart:", page=page)
         # A link has no look of the one thing to do next.
-        if page and st.button(label, type="primary", icon=":material/arrow_forward:", key="to_answer"):
-            st.switch_page(f"{page}/page.py", query_params=address_of(run.id for run in launch.runs))
+        elif page and st.button(label, type="primary", icon=":material/arrow_forward:", key="to_answer"):
+            st.switch_page(f"{page}/page.py", query_params=address_of(ids))
 
 
 def _is_imported(run: Run) -> bool:

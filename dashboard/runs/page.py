@@ -66,10 +66,7 @@ def _tables() -> set[int]:
         st.markdown(f":orange[:material/error: {escape(error)}]")
         return set()
     shown = table.shown_choice()
-    if shown.only_chosen:
-        runs = sorted(store.runs(chosen(), with_facts=False), key=lambda run: -run.id)
-    else:
-        runs = [run for run in store.runs(archived=wanted.archived) if wanted.matches(run)]
+    runs = table.listed_runs(store, wanted, only_chosen=shown.only_chosen)
     page = page_of(store, runs, grouped=shown.grouped, sort=search.sort, page=table.page_asked(), tasks=tasks)
     if page.tables:
         with shown.counts:

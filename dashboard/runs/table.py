@@ -18,7 +18,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.config.typed import whole_number
-from core.results.filter import FIELDS
+from core.results.filter import FIELDS, RunFilter
+from core.store import Run, Store
 from core.wording import plural
 from dashboard.runs.columns import Column, columns_of
 from dashboard.runs.views import SPLITS, Page, Table, sorts
@@ -126,6 +127,13 @@ def shown_choice() -> Choice:
         order = segments("Rows", _ORDERS, key="order", on_change=_to_first_page, labelled=True)
         split = segments("Scores", SPLITS, key="scores", labelled=True)
     return Choice(order == "configurations", split, only_chosen, counts, menu)
+
+
+def listed_runs(store: Store, wanted: RunFilter, *, only_chosen: bool) -> list[Run]:
+    """The runs that the filter finds, or only the chosen ones, newest first."""
+    if only_chosen:
+        return store.runs(chosen())
+    return [run for run in store.runs(archived=wanted.archived) if wanted.matches(run)]
 
 
 def found(page: Page) -> None:

@@ -84,14 +84,14 @@ def _published(study: Study) -> None:
     record = records[0]
     if study.pairs:
         gains = record.gains(PAIRS)
-        words, setting, view = gains_answer(gains), f"{PAIRS_TITLE}. ", gains_forest(gains)
+        words, setting, view = gains_answer(gains), PAIRS_TITLE, gains_forest(gains)
     else:
         result = record.result(record.settings[0])
-        words, setting = headline(result), f"{result.setting.title}. "
+        words, setting = headline(result), result.setting.title
         view = study_forest(result, (MEAN,))
     st.markdown(f"**{escape(words)}**")
     st.html(small_forest(view))
-    st.caption(f"{escape(setting)}Points with 95% intervals; {plural(record.runs, 'run')}.")
+    st.caption(f"{escape(setting)}. Points with 95% intervals; {plural(record.runs, 'run')}.")
 
 
 def _here(now: resources.StudyNow | None) -> None:

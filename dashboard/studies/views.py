@@ -11,6 +11,9 @@ from core.studies.analysis import MEAN, RARE, Result
 from core.transfer.gains import Gains
 from core.wording import signed_points
 
+_APART = 0.2
+"""The least share of an axis between two of its numbers."""
+
 
 def has_scores(result: Result) -> bool:
     """Whether anything is known of this setting yet."""
@@ -60,7 +63,8 @@ def small_forest(view: Forest) -> str:
         )
     ticks = (
         f'<i class="tick" style="left: {share(end)}">{signed_points(end / 100) if end else 0}</i>'
-        for end in dict.fromkeys((start, 0.0, start + width))
+        for end in (start, 0.0, start + width)
+        if not end or abs(end) >= _APART * width  # beside zero there is no room for another number
     )
     rows.append(f'<tr><th></th><td><div class="track">{"".join(ticks)}</div></td><td>points</td></tr>')
     label = f"Points over {view.reference} with 95% intervals; a filled mark is a decided difference"

@@ -138,6 +138,19 @@ def test_keys_reach_every_control(page: Page) -> None:
     assert page.evaluate("() => mrnlab.unseen()") == []
 
 
+@pytest.mark.parametrize("name", ["launch", "relations", "runs"])
+def test_the_first_key_passes_the_sidebar(name: str, page: Page, filled_laboratory: Laboratory) -> None:
+    """To *Launch*, to the page's answer, or to its title where it has none."""
+    place = {"launch": ".st-key-launch button", "relations": ".st-key-relations_reading", "runs": "h1"}[name]
+    page.goto(filled_laboratory.link(name))
+    _settle(page)
+    page.locator("body").press("Tab")
+    expect(page.locator("#skip-link")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(place)).to_be_focused()
+    expect(page.locator(place)).to_be_in_viewport()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_can_be_read_and_a_checker_of_accessibility_finds_nothing_serious(
     scheme: Literal["light", "dark"], opened: Opened, page: Page, filled_laboratory: Laboratory

@@ -29,7 +29,7 @@ def planned(app: AppTest) -> int:
 
 def on_card(app: AppTest) -> list[Any]:
     """The headline of the card of launched runs, and how many of them are in each state."""
-    bar = app.get("progress")[-1]  # before it, that of the sidebar
+    bar = app.get("progress")[0]  # after it, that of the sidebar
     states = {look.word.lower(): state for state, look in STATES.items()}
     parts = [part.split(" ") for part in bar.proto.text.split(", ")]
     return [app.subheader[0].value, {states[word]: int(count) for count, word in parts}]

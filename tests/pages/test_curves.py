@@ -394,6 +394,15 @@ def test_a_mean_is_thick_and_its_band_ends_where_one_seed_is_left() -> None:
     assert (marker["x"], marker["y"], marker["marker"]["symbol"]) == ((2.0,), (3.0,), "diamond")
 
 
+def test_bands_of_more_than_three_lines_are_left_to_the_tooltip() -> None:
+    low = np.array([0.5, 1.5, 2.5, 3.5])
+    lines = [line(str(rank), "mrn", rank, low=low, high=low + 1, n=np.full(4, 3.0)) for rank in range(4)]
+    for count, bands in ((3, 3), (4, 0)):
+        traces = drawn(*lines[:count], seeds="sd").data
+        assert sum(trace["fill"] == "toself" for trace in traces) == bands
+        assert all(len(trace["customdata"]) == 4 for trace in traces if trace["fill"] is None)
+
+
 def test_arrays_travel_as_the_smallest_typed_arrays() -> None:
     (trace,) = json.loads(themed_json(drawn(line("1", "mrn"))))["data"]
     assert (trace["x"]["dtype"], trace["y"]["dtype"]) == ("u2", "f4")

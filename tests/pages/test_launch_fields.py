@@ -13,7 +13,8 @@ from core.registry import WORD_ENCODERS
 from core.store import Store
 from dashboard.launch.draft import RARE, SELDOM, START, Draft, automatic, draft_of, plan
 from jobs.queue.sweeps import WHOLE
-from tests.pages.conftest import Open, app_at, words
+from tests.pages.conftest import Open, app_at, press, words
+from tests.pages.launching import own_data
 
 _DEMO: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner")}
 _RARE = {field for fields in RARE.values() for field in fields}
@@ -64,6 +65,38 @@ def test_settings_that_are_not_drawn_count(open_page: Open) -> None:
             app.button(key="launch").click().run()
             (run,) = Store.open().runs()
             assert (run.config.dropout, run.config.clip_norm, run.priority) == (0.3, 1, 7)
+
+
+def test_further_settings_can_be_searched_and_keep_what_is_hidden(open_page: Open) -> None:
+    app = open_page("launch", paradigm="mtl", seed="1", dropout="0.3", clip_norm="1")
+    every = _shown(app)
+    app.text_input(key="launch_search").set_value("dropout").run()
+    assert "dropout" in _shown(app)
+    assert len(_shown(app) & _RARE) < len(every & _RARE)
+    assert "clip_norm" not in _shown(app)
+    app.text_input(key="launch_search").set_value("no such setting").run()
+    assert not _shown(app) & _RARE
+    app.button(key="launch").click().run()
+    (run,) = Store.open().runs()
+    assert (run.config.dropout, run.config.clip_norm) == (0.3, 1)
+
+
+def test_where_mtl_would_share_nothing_a_bilstm_is_one_press_away(open_page: Open) -> None:
+    app = open_page("launch", paradigm="mtl", encoder="minilm", encoder_training="frozen", seed="1")
+    assert "MTL equals STL" in words(app)
+    app = press(app, "Add a BiLSTM")
+    assert app.multiselect(key="launch_encoder").value == ["minilm+bilstm"]
+    assert "MTL equals STL" not in words(app)
+    assert "Add a BiLSTM" not in [button.label for button in app.button]
+
+
+def test_what_nobody_has_chosen_yet_is_no_error(open_page: Open) -> None:
+    app = own_data(open_page("launch"))
+    assert "Still to choose" in words(app)
+    assert ":material/error" not in words(app)
+    own_data(app, "/nowhere")
+    assert "Not ready yet" in words(app)
+    assert ":material/error" in words(app)
 
 
 @pytest.mark.parametrize(

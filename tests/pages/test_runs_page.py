@@ -17,7 +17,8 @@ from core.tasks import score_task
 from dashboard.runs.curves import dev_curves
 from dashboard.runs.table import EXAMPLES
 from dashboard.shared import resources
-from tests.making import OWNER, claimed, config
+from tests.making import OWNER, claimed, config, run_facts
+from tests.making import finished as finished_as
 from tests.making import fully_recorded as exchanged
 from tests.pages.conftest import Open, figures, labels, press, problems, table, words
 from tests.pages.filled_store import Filled
@@ -37,7 +38,7 @@ def every_column(app: AppTest) -> pd.DataFrame:
 
 
 def bars(app: AppTest) -> list[str]:
-    """The texts of the bars on the page, the sidebar's first."""
+    """The texts of the bars, the page's before the sidebar's."""
     return [str(bar.proto.text) for bar in app.get("progress")]
 
 
@@ -86,7 +87,7 @@ def test_the_newest_launch_leads_to_its_answer(open_page: Open) -> None:
         store.claim(OWNER, run_id=run_id)
         store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
     app = open_page("runs")
-    assert bars(app) == ["**Try it**: 2 of 3 done"] * 2  # in the sidebar and on the page
+    assert bars(app) == ["**Try it**: 2 of 3 done"] * 2  # on the page and in the sidebar
     assert "Newest launch" not in words(app)
     assert not [button for button in app.button if button.proto.type == "primary"]
     store.claim(OWNER, run_id=ids[2])
@@ -396,6 +397,27 @@ def test_a_link_to_chosen_runs_opens_the_page_that_has_them(open_page: Open) -> 
     app.run()
     assert "2 not shown" in words(app)
     assert len(listed(open_page("runs", table_page="2", run=str(ids[2])))) == 25
+
+
+def test_the_chosen_runs_can_be_shown_alone(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs", run="1,2")
+    assert len(listed(app)) > 2
+    app.toggle(key="only_chosen").set_value(True).run()
+    assert "2 configurations, 2 runs." in words(app)
+    assert len(listed(open_page("runs", run="1,2", only_chosen="true"))) == 2
+    assert len(listed(open_page("runs", only_chosen="true"))) > 2  # nothing is chosen
+
+
+def test_a_head_that_learned_nothing_is_marked(open_page: Open) -> None:
+    """Its training succeeded, and a score of 0 is easily read as one among others."""
+    score = score_task("ner", "iob2", [["B-PER"]], [["O"]])
+    with contextlib.closing(Store.open()) as store:
+        for seed in (1, 2):
+            result = SplitResult("test", 1, (score,), {}, {})
+            run = finished_as(store, config(paradigm="mtl", tasks=("ner",), seed=seed), run_facts(), result)
+    app = open_page("runs")
+    assert listed(app)["State"].tolist() == [["✓ 2 succeeded", "! ner learned nothing"]]
+    assert any("ner learned nothing" in text for text in words(open_page("run", id=str(run))).split("\n"))
 
 
 def test_the_page_of_a_run_without_its_number_is_of_the_chosen_one(open_page: Open) -> None:

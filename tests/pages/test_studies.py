@@ -23,7 +23,7 @@ from core.results.figures import forest_chart
 from core.store import RunState, Store
 from core.studies import STUDIES, Method, Study
 from core.studies.analysis import MEAN, FinalScores, Result, analyse
-from core.studies.answer import answer, recorded_runs, verdict_counts
+from core.studies.answer import answer, headline, recorded_runs
 from core.studies.dissertation import BASE_SIZE, over
 from core.studies.recorded import PAIRS, records_of
 from core.studies.study import DevScores, with_runs
@@ -60,8 +60,8 @@ class TestViews:
         sentence = answer(result(toy()))
         assert sentence.startswith("Against MTL, MRN (+5.20 [")
         assert sentence.endswith("]) scores higher; equivalent for STL. 3 seeds.")
-        assert verdict_counts(result(toy())) == "Against MTL: 1 higher, 1 equivalent."
-        assert verdict_counts(nothing(toy())) == answer(nothing(toy()))
+        assert headline(result(toy())) == "1 of 2 methods beats MTL: MRN (+5.20 points). 1 is equivalent."
+        assert headline(nothing(toy())) == answer(nothing(toy()))
         assert "One seed each, so no interval." in answer(result(toy().with_seeds(1)))
         assert answer(nothing(toy())) == "No method can be compared with MTL yet."
         assert has_scores(result(toy()))
