@@ -176,7 +176,8 @@ def _sentences(table: ResultTable, row_a: ResultRow, row_b: ResultRow, shown: Se
     several = len(table.blocks) > 1
     over = f"Over {escape(row_a.block)}: " if row_a.block == row_b.block and several else ""
     names = (row_a.label, row_b.label) if row_a.block == row_b.block else (row_a.name, row_b.name)
-    st.markdown(f"**{over}{headline(*names, shown, unbroken)}**")
+    with st.container(key="answer_compare"):
+        st.markdown(f"**{over}{headline(*names, shown, unbroken)}**")
     if others := _labels(confounds(row_a.config, row_b.config)):
         st.caption(
             f":material/warning: They also differ in {others}: the difference is not the paradigm's alone."

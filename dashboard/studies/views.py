@@ -63,7 +63,7 @@ def small_forest(view: Forest) -> str:
         )
     ticks = (
         f'<i class="tick" style="left: {share(end)}">{signed_points(end / 100) if end else 0}</i>'
-        for end in (start, 0.0, start + width)
+        for end in dict.fromkeys((start, 0.0, start + width))
         if not end or abs(end) >= _APART * width  # beside zero there is no room for another number
     )
     rows.append(f'<tr><th></th><td><div class="track">{"".join(ticks)}</div></td><td>points</td></tr>')

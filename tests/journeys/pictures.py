@@ -73,9 +73,10 @@ def photograph(page: Page, address: str, path: Path, width: int) -> None:
     page.goto(address)
     settle(page)
     page.wait_for_load_state("networkidle")
-    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)  # parts that the browser has yet to read
-    expect(page.get_by_text("have answered; the others are loading")).to_have_count(0)
+    for part in ("stSkeleton", "stSpinner"):  # what the browser has yet to read, and the server to compute
+        expect(page.get_by_test_id(part)).to_have_count(0)
     page.wait_for_timeout(1500)  # charts draw themselves after the script has ended
+    expect(page.get_by_text("have answered; the others are loading")).to_have_count(0)
     settle(page)
     page.screenshot(path=path, full_page=True)
 
