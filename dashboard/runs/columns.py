@@ -84,10 +84,11 @@ def _names(lines: Sequence[Line], widest: int) -> Column:
 def _scores(table: Table, split: str, *, grouped: bool) -> dict[str, Column]:
     """The scores of each task on this split."""
     short = without_shared(table.tasks)
-    columns = {}
+    columns: dict[str, Column] = {}
     for task in table.tasks:
         scores = [line.scores.get((split, task)) for line in table.lines]
-        label = f"{short[task]}, {split} {table.measures.get(task, '')}".rstrip()
+        measure = "" if table.measure else table.measures.get(task, "")
+        label = ", ".join(filter(None, (short[task], measure)))
         full = f"{escape(task)}. " if short[task] != task else ""
         texts = [
             "–" * ((split, task) in line.undefined) if score is None else percent(score.mean)

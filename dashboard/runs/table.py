@@ -185,7 +185,8 @@ def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> No
         with st.container(gap="xsmall"):
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 st.subheader(escape(table.corpus), anchor=False, width="content")
-                st.caption(escape(table.shared), width="content")
+                scores = f"{table.split(split)} {table.measure or 'scores'}" * bool(table.measures)
+                st.caption(escape(" · ".join(filter(None, (table.shared, scores)))), width="content")
             # Without a choice each table has what differs in it.
             usual = [name for name, column in columns.items() if column.is_usual] if is_usual else shown
             wanted = {name: column for name, column in columns.items() if name in (*_FIXED, *usual)}

@@ -115,12 +115,9 @@ class Line:
         """The tasks that every run scores 0 on: on test where there are such scores, else on dev."""
         if self.is_active:
             return ()  # one may still learn
-        split = "test" if any(split == "test" for split, _ in self.by_seed) else "dev"
-        return tuple(
-            task
-            for (of_split, task), by_seed in self.by_seed.items()
-            if of_split == split and not any(by_seed.values())
-        )
+        is_zero = {key: not any(by_seed.values()) for key, by_seed in self.by_seed.items()}
+        split = "test" if any(split == "test" for split, _ in is_zero) else "dev"
+        return tuple(task for (of_split, task), is_so in is_zero.items() if of_split == split and is_so)
 
     @property
     def done(self) -> float:
@@ -175,6 +172,12 @@ class Table:
     is_readable: bool = True
     beyond: tuple[Line, ...] = ()
     untested: frozenset[tuple[float, str, str]] = frozenset()
+
+    @property
+    def measure(self) -> str:
+        """The score of all its tasks; empty where they have different ones."""
+        names = set(self.measures.values())
+        return names.pop() if len(names) == 1 else ""
 
     def split(self, wanted: str) -> str:
         """Returns the split of the scores shown: the chosen one if this corpus has it."""

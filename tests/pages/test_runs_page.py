@@ -251,7 +251,7 @@ def test_deleting_says_what_goes_and_links_to_it_say_so(open_page: Open, finishe
 
 def test_names_and_scores_come_first_and_the_reader_chooses_the_rest(open_page: Open, filled: Filled) -> None:
     app = open_page("runs")
-    scores = ["pos, test", "chunk, test", "ner, test"]
+    scores = [f"{task}, test{spread}" for task in ("pos", "chunk", "ner") for spread in ("", ", SD")]
     assert list(listed(app)) == ["", "Name", *scores, "State"]
     assert {"λ", "Time", "Queued", "Done"} <= set(every_column(app))
     app.multiselect(key="columns").set_value([]).run()
@@ -414,9 +414,10 @@ def test_a_head_that_learned_nothing_is_marked(open_page: Open) -> None:
     with contextlib.closing(Store.open()) as store:
         for seed in (1, 2):
             result = SplitResult("test", 1, (score,), {}, {})
-            run = finished_as(store, config(paradigm="mtl", tasks=("ner",), seed=seed), run_facts(), result)
+            run = finished_as(store, config(paradigm="stl", tasks=("ner",), seed=seed), run_facts(), result)
     app = open_page("runs")
-    assert listed(app)["State"].tolist() == [["✓ 2 succeeded", "! ner learned nothing"]]
+    (states,) = listed(app)["State"]
+    assert list(states) == ["✓ 2 succeeded", "! ner learned nothing"]
     assert any("ner learned nothing" in text for text in words(open_page("run", id=str(run))).split("\n"))
 
 
