@@ -48,7 +48,7 @@ DIVERGING: tuple[tuple[float, str], ...] = (
 MATRIX_SCALES: Mapping[str, Mapping[str, tuple[tuple[float, str], ...]]] = {
     "correlation": {
         "light": DIVERGING,
-        "dark": ((0.0, "#A5D8FF"), (0.25, "#2F7DBA"), (0.5, BACKGROUND), (0.75, "#C4553A"), (1.0, "#FFB59B")),
+        "dark": ((0.0, "#7CC4FF"), (0.25, "#2F6FA3"), (0.5, BACKGROUND), (0.75, "#AD4630"), (1.0, "#FF8468")),
     },
     "spread": {
         "light": ((0.0, BACKGROUND), (0.5, BACKGROUND), (0.75, "#5FB49C"), (1.0, "#0B5C4A")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from collections.abc import Mapping
 
@@ -19,6 +20,14 @@ SAMPLES: Mapping[str, Mapping[str, str]] = {
     "CoNLL columns": {
         name: "\n".join(
             "".join(f"{word}\n" for word in sentence.replace("/", "\t").split(" ")) for sentence in sentences
+        )
+        for name, sentences in _WORDS.items()
+    },
+    "Lists as JSONL": {
+        name.replace("conll", "jsonl"): "".join(
+            f"{json.dumps(dict(zip(('tokens', 'ner', 'pos'), columns, strict=True)))}\n"
+            for sentence in sentences
+            for columns in [list(zip(*(word.split("/") for word in sentence.split(" ")), strict=True))]
         )
         for name, sentences in _WORDS.items()
     },
