@@ -14,6 +14,8 @@ from core.figures import Figure
 from dashboard.components.charts import themed_json
 from jobs.reports.html import html_text
 
+_COLOUR = re.compile(r"#[0-9A-Fa-f]{6}|light-dark\(#[0-9A-Fa-f]{6},#[0-9A-Fa-f]{6}\)")
+
 
 class NotThere(MRNLabError):
     """A part that a report cannot have; the message says why."""
@@ -75,6 +77,6 @@ def caption(text: str) -> str:
 
 
 def key(name: str, colour: str) -> str:
-    """The name of what a chart draws in that colour, a hex number or a variable of the theme."""
-    safe = colour if re.fullmatch(r"#[0-9A-Fa-f]{6}", colour) else "currentColor"
+    """The name of what a chart draws in that colour, a hex number or one for each theme."""
+    safe = colour if _COLOUR.fullmatch(colour) else "currentColor"
     return f'<li><i style="background:{safe}"></i>{html_text(name)}</li>'

@@ -22,7 +22,6 @@ from dashboard.relations.summary import player_words
 from dashboard.report.placed import NotThere, Placed, caption, key, reading_html
 from dashboard.shared import resources
 from dashboard.text import escape
-from dashboard.theme import ramp
 from jobs.reports.answered import Answered
 from jobs.reports.html import html_text
 
@@ -51,7 +50,7 @@ def training(first: Answered, store: Store, placed: Placed) -> str:
     )
     if not view.legend:
         raise NotThere("No curve of a dev score is stored for these runs.")
-    legend = "".join(key(group.configuration.name, ramp(group.configuration.rank)) for group in view.legend)
+    legend = "".join(key(group.configuration.name, group.configuration.colour) for group in view.legend)
     of = large or "mean of tasks"
     about = (
         f"{first.data}, dev score of {of} over the steps of training; a band is ± SD over seeds. "

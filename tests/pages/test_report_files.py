@@ -17,7 +17,8 @@ from core.errors import ConfigError, MRNLabError
 from core.report import PARTS, Report, ReportAsked
 from core.store import RunState, Store
 from dashboard.report.build import MOST_BYTES, build
-from dashboard.report.placed import markdown_html
+from dashboard.report.placed import key, markdown_html
+from dashboard.theme import PARADIGM_COLOURS, of_theme
 from jobs.cli.app import app
 from jobs.reports.verify import verify
 from tests.pages.filled_store import fill
@@ -73,6 +74,12 @@ class _Elements(HTMLParser):
 def _cut(text: str) -> str:
     """The text without its scripts and styles."""
     return re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+
+
+def test_keys_have_the_colours_of_lines_and_no_other_style() -> None:
+    assert 'style="background:light-dark(#56616B,#C3CBD1)"' in key("MTL", of_theme(*PARADIGM_COLOURS["mtl"]))
+    for unsafe in ("red;position:fixed", "url(x)", "var(--st-text-color)"):
+        assert 'style="background:currentColor"' in key("MTL", unsafe)
 
 
 def test_a_report_has_all_parts_and_is_small(whole: Report) -> None:
