@@ -31,7 +31,7 @@ from core.corpora.catalogue.names import (
     locate,
 )
 from core.corpora.derived import Derivation, derivation, is_derived
-from core.corpora.layout.word_columns import ColumnProposal
+from core.corpora.readers.conll_names import ColumnProposal
 from core.corpora.reading import Reading
 from core.corpora.sampling import parts
 from core.corpora.types import Corpus, Overlap, Sentence, Sentences, Split, Task

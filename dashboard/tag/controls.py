@@ -11,8 +11,8 @@ from urllib.parse import quote
 import streamlit as st
 
 from core.config.fields import comma_list
+from core.corpora.layout.column_names import TOKENS
 from core.corpora.readers.given import LAYOUTS, GivenText, Layout, read_given
-from core.corpora.readers.lines import TOKENS
 from core.corpora.readers.splitting import (
     given_sentences,
     has_unspaced_script,

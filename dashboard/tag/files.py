@@ -13,9 +13,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from core.corpora.layout.column_names import is_text_column
 from core.corpora.readers.files import EXTENSIONS
 from core.corpora.readers.lines import GivenFile
-from core.corpora.readers.text_files import ENDINGS, holds_texts, is_text_column, read_asked
+from core.corpora.readers.texts import ENDINGS, holds_texts, read_asked
 from core.corpora.types import Sentence
 from core.records import TaskScore
 from core.tagging import (

@@ -168,7 +168,7 @@ def _spans_json(
 def _file(run: Run, file: Path, columns: Sequence[str], layout: str, confidence: bool, json_: bool) -> None:
     from core.corpora.readers.given import LAYOUTS, read_given
     from core.corpora.readers.lines import read_bytes
-    from core.corpora.readers.text_files import holds_texts
+    from core.corpora.readers.texts import holds_texts
     from core.tagging import column_names, conll_text, given_scores, load_tagger, tag_in_parts
 
     known_layout = one_of("--layout", LAYOUTS)(layout) if layout else None
@@ -240,7 +240,7 @@ def _score_line(score: TaskScore, schemes: Mapping[str, str]) -> str:
 
 
 def _texts(run: Run, tagger: Tagger, file: GivenFile, confidence: bool, json_: bool) -> None:
-    from core.corpora.readers.text_files import read_asked
+    from core.corpora.readers.texts import read_asked
     from core.tagging import answer_in_parts, check_texts, given_scores, tab_separated, text_table
 
     asked = read_asked(file, tagger.schemes)

@@ -49,10 +49,11 @@ RECIPE = Recipe(
         ),
         Edit("core/tasks/kinds.py", "TextStars(), ", after="SentenceLabels(), TextLabels(), "),
         Edit(
-            "core/corpora/readers/text_files.py",
-            '    schemes |= {name: "stars" for name in tasks if name == "stars" and labels == "text"}\n',
-            after='    schemes: dict[str, Scheme] = {name: "score" if name in numbers else labels'
-            " for name in tasks}\n",
+            "core/corpora/layout/rules.py",
+            '            if column.name == "stars" and len(texts) == 1:\n'
+            '                schemes[column.name] = "stars"\n',
+            after='            schemes[column.name] = "score" if candidate.is_number else "text"'
+            ' if len(texts) == 1 else "pair"\n',
         ),
         Edit(
             "docs/texts.md",

@@ -15,7 +15,7 @@ from core.corpora.catalogue.uploads import save_dataset
 from core.corpora.layout.cells import cell_value
 from core.corpora.layout.no_label import no_label
 from core.corpora.readers.lines import GivenFile
-from core.corpora.readers.text_files import read_asked
+from core.corpora.readers.texts import read_asked
 from core.corpora.types import Corpus
 from core.errors import CorpusError
 from tests.making import corpus_folder

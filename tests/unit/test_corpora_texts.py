@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from core.corpora import load
 from core.corpora.readers.lines import GivenFile
-from core.corpora.readers.text_files import AskedTexts, holds_texts, read_asked, read_texts
+from core.corpora.readers.texts import AskedTexts, holds_texts, read_asked, read_texts
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from tests.making import corpus_folder
@@ -36,7 +36,7 @@ class TestFiles:
             Sentence(("A", "warm", ",", "funny", "film", "."), {"reviews": ("3",)}, whole=True),
             Sentence(("Dull",), {"reviews": ("0",)}, whole=True),
         )
-        assert (columns.schemes, columns.left_out) == ({"label": "text"}, [])
+        assert (columns.schemes, columns.left_out_shown) == ({"label": "text"}, [])
         assert sentences.items.tolist() == [1, 1]
 
     def test_a_pair_has_two_texts_and_a_score_stays_as_it_is_written(self) -> None:
@@ -74,7 +74,7 @@ class TestFiles:
         (pair,), columns = read_texts(given_file(header + "7\ta\tb\tyes\t2\t-1.5e2\tx\t8\t0\n"), "mine")
         assert pair.labels == {"mine": ("yes",), "kind": ("2",), "like_score": ("-1.5e2",)}
         assert columns.schemes == {"label": "pair", "kind": "pair", "like_score": "score"}
-        assert columns.left_out == ["id", "_note", "idx", ""]
+        assert columns.left_out_shown == ["id", "_note", "idx", ""]
 
     @pytest.mark.parametrize(
         ("corpus", "columns", "tasks"),

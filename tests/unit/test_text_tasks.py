@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from core.config import RunConfig
 from core.corpora.assembly import SPLITS, describe
-from core.corpora.readers.text_files import MOST_SCORE
+from core.corpora.readers.texts import MOST_SCORE
 from core.corpora.types import Sentence
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import load_tokenizer

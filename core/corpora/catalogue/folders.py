@@ -10,13 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from core.corpora.assembly import SPLITS
-from core.corpora.layout.unread import check_files, check_folders, parallel_files
-from core.corpora.layout.word_columns import (
-    ColumnProposal,
-    propose,
-)
 from core.corpora.readers.conll import read_table
+from core.corpora.readers.conll_names import ColumnProposal, propose
 from core.corpora.readers.files import file_format, read_splits, split_in, split_of
+from core.corpora.readers.unread import check_files, check_folders, parallel_files
 from core.corpora.types import Corpus, Split
 from core.errors import CorpusError
 from core.paths import upload_dir

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from core.corpora.catalogue.folders import find_splits, splits_of
 from core.corpora.catalogue.hub import content_hash, quiet
-from core.corpora.layout.unread import check_files
 from core.corpora.readers.files import READ_ENDINGS, read_splits, split_of
 from core.corpora.readers.lines import GivenFile
+from core.corpora.readers.unread import check_files
 from core.corpora.sampling import stream
 from core.corpora.types import Split
 from core.errors import CorpusError

@@ -16,8 +16,8 @@ from itertools import chain
 from types import NoneType
 from typing import Any, TypeGuard
 
+from core.corpora.layout.column_names import IGNORED, TOKENS
 from core.corpora.layout.no_label import is_blank
-from core.corpora.readers.lines import IGNORED, TOKENS
 from core.plain_text import shortened
 from core.tasks.schemes import notation
 

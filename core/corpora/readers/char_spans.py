@@ -17,8 +17,7 @@ from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from core.corpora.layout.word_columns import is_named_other
-from core.corpora.readers.lines import TOKENS
+from core.corpora.layout.column_names import TOKENS, is_named_other
 from core.corpora.readers.splitting import PlacedWord, has_unspaced_script, placed_sentences
 from core.plain_text import shortened
 from core.wording import plural

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from core.corpora.layout.unread import check_format
+from core.corpora.layout.column_names import IGNORED, TOKENS, is_document_number, is_sentence_number
 from core.corpora.readers.conllu import CONLLU_WIDTH, NOT_A_WORD
 from core.corpora.readers.line_marks import (
     LineShape,
@@ -27,16 +27,8 @@ from core.corpora.readers.line_marks import (
     is_document_name,
     split_fields,
 )
-from core.corpora.readers.lines import (
-    BLANKS,
-    IGNORED,
-    TOKENS,
-    Lines,
-    Source,
-    is_document_number,
-    is_sentence_number,
-    row_problem,
-)
+from core.corpora.readers.lines import BLANKS, Lines, Source, row_problem
+from core.corpora.readers.unread import check_format
 from core.corpora.types import Column, Sentences
 from core.errors import CorpusError
 from core.plain_text import shortened

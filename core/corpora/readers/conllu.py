@@ -34,9 +34,6 @@ def is_conllu(file_name: str) -> bool:
 CONLLU_TASKS = {"upos": 3, "xpos": 4, "deprel": 7}
 """The tasks that are a whole column, with its number, counted from 0."""
 
-OTHER_COLUMNS = ("lemma", "feats", "head", "deps", "misc")
-"""The columns that are no tasks themselves."""
-
 ONLY_TASKS = (
     f"The tasks of CoNLL-U are {', '.join(CONLLU_TASKS)} and each feature, as {FEATURE}Number. To learn "
     "another column, write the words and it as CoNLL columns (.conll)."

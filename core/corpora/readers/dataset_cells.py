@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from core.corpora.layout.cells import Cells, cells_of
+from core.corpora.layout.column_names import text_columns
 from core.corpora.readers.char_spans import Counted, sentences_of, span_notes
-from core.corpora.readers.text_files import text_columns
 from core.corpora.types import Split
 from core.errors import CorpusError
 

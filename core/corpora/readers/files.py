@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from core.corpora.assembly import assemble
-from core.corpora.layout.doubts import with_doubts_on_words
-from core.corpora.layout.gold import untrained_doubt
-from core.corpora.layout.sentence_labels import labels_of_comments
-from core.corpora.layout.word_columns import (
-    check_names,
-    is_empty,
-    name_columns,
-)
-from core.corpora.readers import lists, text_files
+from core.corpora.layout.column_names import IGNORED, TOKENS
+from core.corpora.layout.contents import is_empty
+from core.corpora.layout.fields import Layout
+from core.corpora.layout.report import reported
+from core.corpora.readers import lists, texts
 from core.corpora.readers.conll import Table, left_out_notes, named, read_table
+from core.corpora.readers.conll_names import check_names, labels_of_comments, name_columns
 from core.corpora.readers.conllu import CONLLU, FEATURE, is_conllu, read_conllu
-from core.corpora.readers.lines import TOKENS, Source, marks_inside
+from core.corpora.readers.lines import Source, marks_inside
 from core.corpora.readers.lists import cells_in, holds_lists, read_lists
-from core.corpora.readers.text_files import Columns, holds_texts, read_texts
-from core.corpora.reading import ColumnReading, guessed, values_shown
-from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
+from core.corpora.readers.text_rows import CSV, beginning
+from core.corpora.readers.texts import holds_texts, read_text_files
+from core.corpora.types import Corpus, Scheme, Sentences, Split
 from core.errors import CorpusError
 from core.wording import all_of
 
 EXTENSIONS = (".conll", ".txt", ".tsv", ".iob", ".iob1", ".iob2", ".bio", ".col", CONLLU)
 """The endings by which a file is taken for annotated words."""
-READ_ENDINGS = (*EXTENSIONS, *text_files.ENDINGS, *lists.ENDINGS)
+READ_ENDINGS = (*EXTENSIONS, *texts.ENDINGS, *lists.ENDINGS)
 """The endings of all files that are read."""
 
 _SPLIT_WORDS: dict[str, Split] = {
@@ -64,8 +60,8 @@ Format = Literal["columns", "conllu", "texts", "lists"]
 _FORMATS: dict[Format, str] = {
     "columns": "CoNLL columns",
     "conllu": "CoNLL-U",
-    "texts": "texts in named columns",
-    "lists": "lists of words or spans",
+    "texts": texts.TITLE,
+    "lists": lists.TITLE,
 }
 
 
@@ -92,14 +88,14 @@ def file_format(file: Source) -> Format:
     """The format of one file. Raises CorpusError where a CSV file has no commas."""
     if is_conllu(file.name):
         return "conllu"
-    if file.name.lower().endswith(text_files.CSV):
+    if file.name.lower().endswith(CSV):
         _check_commas(file)
     return "lists" if holds_lists(file) else "texts" if holds_texts(file) else "columns"
 
 
 def _check_commas(file: Source) -> None:
     """Raises CorpusError where semicolons or tabs separate the columns of a CSV file."""
-    line = next(iter(text_files.beginning(file).splitlines()), "")
+    line = next(iter(beginning(file).splitlines()), "")
     for mark, name in ((";", "semicolons"), ("\t", "tabs")):
         if mark in line and "," not in line:
             raise CorpusError(f"{file}, line 1: has {name} and no comma; save the file with commas.")
@@ -134,22 +130,12 @@ def read_splits(
     if split_of(files["test"].name) == "dev":
         notes.append(f"There is no test file: {files['test'].name} is the test split.")
     if format_ == "texts":
-        corpus = _read_texts(files, name, text_task, notes)
-    elif format_ == "lists":
-        corpus = read_lists(files, name, tag_lists, notes)
-    elif format_ == "conllu":
-        corpus = _read_conllu(files, name, notes)
-    else:
-        corpus = _read_columns(files, name, columns, tag_lists, notes)
-    (reading,) = corpus.readings
-    layout = reading.layout or _FORMATS[format_]
-    reading = with_doubts_on_words(replace(reading, layout=layout), corpus)
-    return replace(corpus, readings=(reading,), notes=reading.all_notes)
-
-
-def _names(files: Mapping[Split, Source]) -> dict[Split, str]:
-    """The name of each file."""
-    return {split: file.name for split, file in files.items()}
+        return read_text_files(files, name, text_task, notes)
+    if format_ == "lists":
+        return read_lists(files, name, tag_lists, notes)
+    if format_ == "conllu":
+        return _read_conllu(files, name, notes)
+    return _read_columns(files, name, columns, tag_lists, notes)
 
 
 def _read_columns(
@@ -181,12 +167,25 @@ def _read_columns(
         return f"{files[split]}, line {tables[split].line(sentence, word)}"
 
     schemes: dict[str, Scheme] = dict.fromkeys(sentence_comments, "sentence")
-    corpus = assemble(name, splits, notes, tag_lists, schemes, location, _names(files))
+    corpus = assemble(
+        name, splits, notes, tag_lists, schemes, location, {split: file.name for split, file in files.items()}
+    )
     for column in (columns.index(task.name) for task in corpus.tasks if task.scheme == "plain"):
         for split in splits:
             if (line := tables[split].empty.get(column)) is not None:
                 raise CorpusError(f"{files[split]}, line {line}: column {column + 1} is empty.")
-    return _with_columns(corpus, columns, tables, is_guess=is_guess)
+    first = tables["train"].first_sentences(50)
+    examples = {name: [word for each in first for word in each[place]] for place, name in enumerate(columns)}
+    layout = Layout(
+        (*columns, *sentence_comments),
+        words=TOKENS,
+        tasks={name: name for name in splits["train"].labels},
+        # Comments are found, not named: whether one labels sentences is a guess.
+        guessed=frozenset([*(columns if is_guess else ()), *sentence_comments]),
+    )
+    separated = "tabs" if tables["train"].separator == "\t" else "spaces"
+    title = f"{_FORMATS['columns']} separated by {separated}"
+    return reported(corpus, layout, title, examples, _labelled(columns, tables))
 
 
 def _check_header(table: Table, training: Table, file: Source) -> None:
@@ -201,31 +200,17 @@ def _check_header(table: Table, training: Table, file: Source) -> None:
         )
 
 
-def _with_columns(
-    corpus: Corpus, columns: Sequence[str], tables: Mapping[Split, Table], *, is_guess: bool
-) -> Corpus:
-    """The corpus with a reading of each column of its files, from left to right."""
-    table = tables["train"]
-    (reading,) = corpus.readings
-    by_task = {column.name: column for column in reading.columns}
-    read = []
-    first = table.first_sentences(50)
-    for index, name in enumerate(columns):
-        examples = values_shown(word for sentence in first for word in sentence[index])
-        doubts: tuple[str, ...] = ()
-        if name not in by_task and is_empty(table.column(index)):
-            labelled = [split for split, each in tables.items() if not is_empty(each.column(index))]
-            doubts = (untrained_doubt(labelled),) if labelled else ()
-        column = by_task.get(name) or ColumnReading(
-            name, "words" if name == TOKENS else "skipped", examples=examples, doubts=doubts
-        )
-        read.append(column)
-    # Comments are found, not named: whether one labels sentences is a guess.
-    read += [replace(by_task[task.name], guessed=True) for task in corpus.tasks if task.scheme == "sentence"]
-    separated = "tabs" if table.separator == "\t" else "spaces"
-    layout = f"{_FORMATS['columns']} separated by {separated}"
-    reading = replace(reading, columns=tuple(read), layout=layout)
-    return replace(corpus, readings=(guessed(reading) if is_guess else reading,))
+def _labelled(columns: Sequence[str], tables: Mapping[Split, Table]) -> dict[str, list[Split]]:
+    """By column that holds nothing in training, the splits where it holds something."""
+    empty = [
+        place
+        for place, name in enumerate(columns)
+        if name.startswith(IGNORED) and is_empty(tables["train"].column(place))
+    ]
+    return {
+        columns[place]: [split for split, table in tables.items() if not is_empty(table.column(place))]
+        for place in empty
+    }
 
 
 def _read_conllu(files: Mapping[Split, Source], name: str, notes: list[str]) -> Corpus:
@@ -240,40 +225,9 @@ def _read_conllu(files: Mapping[Split, Source], name: str, notes: list[str]) -> 
         if features is None:
             features = [task for task in tasks if task.startswith(FEATURE)]
     schemes: dict[str, Scheme] = dict.fromkeys(tasks, "plain")
-    corpus = assemble(name, splits, notes, schemes=schemes, files=_names(files))
-    (reading,) = corpus.readings
-    words = values_shown(word for sentence in corpus.train[:50] for word in sentence.tokens)
-    columns = (ColumnReading(TOKENS, "words", examples=words), *reading.columns)
-    return replace(corpus, readings=(replace(reading, columns=columns),))
-
-
-def _read_texts(files: Mapping[Split, Source], name: str, text_task: str, notes: list[str]) -> Corpus:
-    """The corpus of files of texts or pairs."""
-    splits: dict[Split, Sequence[Sentence]] = {}
-    training: Columns | None = None
-    left_out: dict[str, None] = {}
-    for split, file in files.items():
-        splits[split], found = read_texts(file, text_task, training)
-        training = training or found
-        left_out |= dict.fromkeys(found.left_out)
-    assert training is not None
-    if left_out:
-        shown = [column or "one without a name" for column in left_out]
-        notes.append(f"Columns left out: {', '.join(shown)}.")
-    tasks = training.tasks(text_task)
-    schemes = {tasks[column]: scheme for column, scheme in training.schemes.items()}
-    corpus = assemble(name, splits, notes, schemes=schemes, files=_names(files))
-    (reading,) = corpus.readings
-    by_task = {column.name: column for column in reading.columns}
-    columns = []
-    for title in training.names:
-        if title in tasks:
-            no_labels = ColumnReading(title, "skipped", notes=("no row has a label of it.",))
-            columns.append(by_task.get(tasks[title], no_labels))
-            continue
-        is_second = title == training.texts[-1] and len(training.texts) > 1
-        texts = [(s.second or ()) if is_second else s.tokens for s in corpus.train[:3]]
-        is_text = title in training.texts
-        examples = values_shown(map(" ".join, texts)) if is_text else ()
-        columns.append(ColumnReading(title, "text" if is_text else "skipped", examples=examples))
-    return replace(corpus, readings=(replace(reading, columns=tuple(columns)),))
+    corpus = assemble(
+        name, splits, notes, schemes=schemes, files={split: file.name for split, file in files.items()}
+    )
+    words = [word for sentence in corpus.train[:50] for word in sentence.tokens]
+    layout = Layout((TOKENS, *tasks), words=TOKENS, tasks={task: task for task in tasks})
+    return reported(corpus, layout, _FORMATS["conllu"], {TOKENS: words})

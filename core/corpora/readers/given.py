@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
-from core.corpora.layout.word_columns import check_names, is_numbering, name_columns
+from core.corpora.layout.column_names import IGNORED, TOKENS
+from core.corpora.layout.contents import is_numbering
 from core.corpora.readers.char_spans import Counted, span_notes
 from core.corpora.readers.conll import Table, left_out_notes, named, read_table
+from core.corpora.readers.conll_names import check_names, name_columns
 from core.corpora.readers.conllu import CONLLU_WIDTH, is_conllu, read_conllu
 from core.corpora.readers.line_marks import is_document_mark, may_be_comment
-from core.corpora.readers.lines import IGNORED, TOKENS, GivenFile, marks_inside, read_lines
+from core.corpora.readers.lines import GivenFile, marks_inside, read_lines
 from core.corpora.readers.splitting import (
     PlacedWord,
     has_unspaced_script,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -139,26 +138,7 @@ def marks_inside(source: Source) -> str:
     return f"{source.name}: {marks} inside left out (the first on line {line:,}); files were joined there."
 
 
-TOKENS = "tokens"
-"""The name of the column of words."""
-IGNORED = "_"
-"""Columns whose name begins with this are skipped."""
-
 BLANKS = " \t"
-
-_NUMBER_NAME = r"[ _.-]?(#|id|idx|index|no|nr|num|number)"
-_SENTENCE = re.compile(rf"sent(ence)?s?{_NUMBER_NAME}", re.IGNORECASE)
-_DOCUMENT = re.compile(rf"(doc(ument)?|article|file)s?{_NUMBER_NAME}", re.IGNORECASE)
-
-
-def is_sentence_number(name: str) -> bool:
-    """Whether a column of that name numbers the sentences: `sent_id`, `Sentence #`."""
-    return _SENTENCE.fullmatch(name) is not None
-
-
-def is_document_number(name: str) -> bool:
-    """Whether a column of that name numbers the documents: `doc_id`. In each, sentences may begin anew."""
-    return _DOCUMENT.fullmatch(name) is not None
 
 
 def row_problem(line: str, fields: Sequence[str], width: int, expectation: str, separator: str) -> str | None:

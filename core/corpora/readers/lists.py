@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -19,17 +19,19 @@ from typing import Any
 
 from core.corpora.assembly import assemble
 from core.corpora.layout.cells import Cells, cells_of
-from core.corpora.layout.gold import untrained_doubt
-from core.corpora.layout.no_label import is_blank, is_code
-from core.corpora.layout.sentence_labels import are_labels
-from core.corpora.layout.word_columns import (
-    TASK_SUFFIX,
-    are_flags_or_blank,
-    is_named_other,
-    is_skipped,
+from core.corpora.layout.column_names import (
+    IGNORED,
+    TOKENS,
+    is_text_column,
     tasks_of,
+    text_columns,
+    word_rows,
 )
-from core.corpora.layout.word_rows import word_rows
+from core.corpora.layout.contents import are_labels, is_skipped
+from core.corpora.layout.fields import Content, Field, Layout
+from core.corpora.layout.no_label import is_blank, is_code
+from core.corpora.layout.report import reported
+from core.corpora.layout.rules import beside_words
 from core.corpora.readers.char_spans import (
     Counted,
     fields_beside,
@@ -38,7 +40,7 @@ from core.corpora.readers.char_spans import (
     tool_of,
     tool_of_rows,
 )
-from core.corpora.readers.lines import IGNORED, TOKENS, Source
+from core.corpora.readers.lines import Source
 from core.corpora.readers.row_files import (
     ARROW,
     JSON,
@@ -52,22 +54,15 @@ from core.corpora.readers.row_files import (
     read_text_rows,
     rows_seen,
 )
-from core.corpora.readers.text_files import (
-    CSV,
-    TSV,
-    check_characters,
-    errors_located,
-    is_text_column,
-    text_columns,
-)
+from core.corpora.readers.text_rows import CSV, TSV, check_characters, errors_located
 from core.corpora.readers.webanno import is_webanno
-from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
 from core.plain_text import shortened
 from core.tasks.packed import Packed
 from core.wording import all_of, plural
 
+TITLE = "lists of words or spans"
 ENDINGS = (JSON, *ARROW)
 """The endings of files that hold nothing but lists. CSV and JSONL may hold texts too."""
 
@@ -94,7 +89,7 @@ class _Columns:
     """By column, the label of each text that was checked before."""
 
     @cached_property
-    def known(self) -> frozenset[str]:
+    def all(self) -> frozenset[str]:
         """All of them."""
         return frozenset([self.words, *self.labels, *self.sentence_columns, *self.left_out])
 
@@ -107,11 +102,15 @@ class _Columns:
 class _Rows:
     """The sentences of a file, with their places.
 
-    `lacking` has how many rows are not annotated for a task, since a word has no label; `beside` the fields
-    beside spans, with an example.
+    title     how it is laid out
+    places    the place of each sentence in the file
+    wordless  how many rows have no words
+    lacking   by task, how many rows are not annotated for it, since a word has no label
+    counts    how many spans were changed or left out
+    beside    the fields beside spans, with an example
     """
 
-    layout: str
+    title: str
     columns: _Columns
     sentences: Sentences
     places: Sequence[str]
@@ -119,6 +118,15 @@ class _Rows:
     lacking: Counter[str]
     counts: Counter[Counted]
     beside: Mapping[str, Any]
+
+    def notes(self, file: str) -> Iterator[str]:
+        """A sentence for each kind of row that was left out, in whole or for a task."""
+        if self.wordless:
+            yield f"{file}: {plural(self.wordless, 'row')} without words left out."
+        for task, count in self.lacking.items():
+            yield f"{file}: {plural(count, 'row')} with a word without a label not annotated for {task}."
+        if unannotated := self.counts["not annotated"]:
+            yield f"{file}: {plural(unannotated, 'row')} that nobody annotated or accepted left out."
 
 
 def holds_lists(source: Source) -> bool:
@@ -155,71 +163,73 @@ def read_lists(
     notes: Sequence[str] = (),
 ) -> Corpus:
     """The corpus of these files, training first. Raises CorpusError with file, row and remedy."""
-    notes = list(notes)
-    read: dict[Split, _Rows] = {}
-    training: _Columns | None = None
     cells = cells_in(files["train"])
+    read: dict[Split, _Rows] = {}
     for split, file in files.items():
-        read[split] = found = _read(file, training, cells)
-        training = training or found.columns
-        if found.wordless:
-            notes.append(f"{file.name}: {plural(found.wordless, 'row')} without words left out.")
-        for task, count in found.lacking.items():
-            rows = plural(count, "row")
-            notes.append(f"{file.name}: {rows} with a word without a label not annotated for {task}.")
-        if unannotated := found.counts["not annotated"]:
-            rows = plural(unannotated, "row")
-            notes.append(f"{file.name}: {rows} that nobody annotated or accepted left out.")
-    assert training is not None
-    tasks = training.tasks()
-    train = read["train"].sentences
-    schemes: dict[str, Scheme] = {tasks[column]: "sentence" for column in training.sentence_columns}
-    labelled = {
-        column: [split for split, rows in read.items() if rows.columns.left_out.get(column, _NULL) != _NULL]
-        for column, example in training.left_out.items()
-        if example == _NULL
-    }
-    doubts = {column: (untrained_doubt(splits),) for column, splits in labelled.items() if splits}
+        read[split] = _read(file, read["train"].columns if read else None, cells)
+    training = read["train"]
+    layout = _layout(training)
+    values = {column: [_shown(value)] for column, value in training.beside.items()}
+    values = {column: [value] for column, value in training.columns.left_out.items()} | values
     skipped = {
-        task: values_shown(train.column(task).rows.counts())
-        for column, task in tasks.items()
-        if not _holds_labels(column, train.column(task).rows, schemes.get(task))
+        column: task for column, task in training.columns.tasks().items() if column not in layout.tasks
     }
-    beside = {column: _shown(value) for column, value in read["train"].beside.items()}
-    examples = {**training.left_out, **beside}
-    left_out = {column: values_shown([example]) for column, example in examples.items()} | skipped
-    if left_out:
-        notes.append(f"Columns left out: {', '.join(column or 'one without a name' for column in left_out)}.")
-    splits = {split: rows.sentences.without(skipped) for split, rows in read.items()}
+    values |= {
+        column: list(training.sentences.column(task).rows.counts()) for column, task in skipped.items()
+    }
+    notes = [*notes, *chain.from_iterable(rows.notes(files[split].name) for split, rows in read.items())]
+    if left_out := [column or "one without a name" for column in layout.left_out]:
+        notes.append(f"Columns left out: {', '.join(left_out)}.")
 
     def location(split: Split, sentence: int, word: int) -> str:
         return f"{files[split]}, {read[split].places[sentence]}, word {word + 1}"
 
-    schemes = {task: scheme for task, scheme in schemes.items() if task not in skipped}
+    splits = {split: rows.sentences.without([*skipped.values()]) for split, rows in read.items()}
     names = {split: file.name for split, file in files.items()}
-    corpus = assemble(name, splits, notes, tag_lists, schemes, location, names)
-    (reading,) = corpus.readings
-    words = values_shown(word for sentence in corpus.train[:50] for word in sentence.tokens)
-    conversion_notes = span_notes({split: rows.counts for split, rows in read.items()})
-    layout = all_of(list(dict.fromkeys(rows.layout for rows in read.values())))
-    is_guess = layout.endswith(_SPANS)  # the name of the task
-    columns = (
-        ColumnReading(TOKENS, "words", examples=words),
-        *(
-            replace(
-                each,
-                guessed=is_guess or each.name in schemes,
-                notes=each.notes if each.name in schemes else (*each.notes, *conversion_notes),
-            )
-            for each in reading.columns
-        ),
-        *(
-            ColumnReading(column, "skipped", examples=examples, doubts=doubts.get(column, ()))
-            for column, examples in left_out.items()
-        ),
+    corpus = assemble(name, splits, notes, tag_lists, layout.task_schemes, location, names)
+    words = [word for sentence in corpus.train[:50] for word in sentence.tokens]
+    conversions = span_notes({split: rows.counts for split, rows in read.items()})
+    return reported(
+        corpus,
+        layout,
+        all_of(list(dict.fromkeys(rows.title for rows in read.values()))),
+        {TOKENS: words, **values},
+        labelled=_labelled(read),
+        notes=dict.fromkeys(training.columns.labels, conversions),
     )
-    reading = replace(reading, columns=columns, layout=layout)
-    return replace(corpus, readings=(reading,), notes=reading.all_notes)
+
+
+def _layout(training: _Rows) -> Layout:
+    """What each column is for, by all values of the training file."""
+    columns, tasks = training.columns, training.columns.tasks()
+    schemes: dict[str, Scheme | None] = {
+        **dict.fromkeys(columns.labels),
+        **dict.fromkeys(columns.sentence_columns, "sentence"),
+    }
+    labels = {column: training.sentences.column(task).rows for column, task in tasks.items()}
+    kept = {
+        column: scheme for column, scheme in schemes.items() if _holds_labels(column, labels[column], scheme)
+    }
+    left_out = [*columns.left_out, *training.beside, *(column for column in schemes if column not in kept)]
+    # The name of a task of spans is a guess, and so is that a column labels sentences.
+    guessed = [column for column, scheme in kept.items() if scheme or training.title.endswith(_SPANS)]
+    return Layout(
+        (TOKENS, *kept, *dict.fromkeys(left_out)),
+        words=TOKENS,
+        schemes=kept,
+        tasks={column: tasks[column] for column in kept},
+        left_out=dict.fromkeys(left_out, ""),
+        guessed=frozenset(guessed),
+    )
+
+
+def _labelled(read: Mapping[Split, _Rows]) -> dict[str, list[Split]]:
+    """By column that is null in training, the splits where it is not."""
+    nulls = [column for column, value in read["train"].columns.left_out.items() if value == _NULL]
+    return {
+        column: [split for split, rows in read.items() if rows.columns.left_out.get(column, _NULL) != _NULL]
+        for column in nulls
+    }
 
 
 def _holds_labels(column: str, labels: Packed, scheme: Scheme | None) -> bool:
@@ -286,9 +296,9 @@ def _records(
     def sentences() -> Iterator[tuple[str, Record]]:
         for location, record in rows:
             with errors_located(source, location):
-                found = list(sentences_of(record, counts))
+                sentences_here = list(sentences_of(record, counts))
             beside.update({**fields_beside(record), **beside})
-            yield from ((location, sentence) for sentence in found)
+            yield from ((location, sentence) for sentence in sentences_here)
 
     return Records(f"{tool}{_SPANS}", sentences())
 
@@ -313,8 +323,8 @@ def _words_column(record: Record) -> str | None:
 
 def _holds_words(rows: Sequence[Record]) -> bool:
     """Whether rows have a column of words: the first of them that has words or spans tells."""
-    told = next((row for row in rows if _words_column(row) is not None or tool_of(row) is not None), None)
-    return told is not None and _words_column(told) is not None
+    first = next((row for row in rows if _words_column(row) is not None or tool_of(row) is not None), None)
+    return first is not None and _words_column(first) is not None
 
 
 def _merged(rows: Sequence[Record]) -> Record:
@@ -339,92 +349,114 @@ def _is_of_columns(record: Record) -> bool:
     )
 
 
-def _labels_words(column: str, words: str, rows: Sequence[Record]) -> bool:
-    """Whether the lists of a column are as long as those of the words, in the first or most of these rows."""
-    pairs = [(record.get(column), record[words]) for record in rows if record.get(words)]
-    fits = [len(values) == len(row) for values, row in pairs if isinstance(values, list)]
-    return all(fits[:1]) or 2 * sum(fits) >= len(fits)
-
-
 def _columns(
     rows: Sequence[Record], names: Mapping[str, Sequence[str]], training: _Columns | None
 ) -> _Columns:
     """The roles of the columns by the first rows of a file. Names of numbers may be in the training file."""
     record = _merged(rows)
     words = _words_column(record)
-    shown = shortened(", ".join(f"{column} (null)" * (record[column] is None) or column for column in record))
     if words is None:
-        if len(rows) == 1 and _is_of_columns(record):
-            raise ValueError(
-                "expected an object for each row, but found one of whole columns; write a list of rows, as "
-                'to_json(orient="records") of pandas does.'
-            )
-        if problem := word_rows(list(record)):
-            raise ValueError(problem)
-        hint = (
-            " Texts are read from CSV, TSV or JSONL, or from the folder of a copy, as hub:FOLDER."
-            if any(map(is_text_column, record))
-            else ""
+        raise ValueError(_no_words(rows, record))
+    fields = {
+        column: _field(column, value, [row.get(column) for row in rows], names.get(column))
+        for column, value in record.items()
+        if not _names_numbers(column, record)
+    }
+    word_labels, sentence_labels, _ = beside_words(list(fields.values()), fields[words], in_file=True)
+    if training is not None:
+        word_labels = [column for column in fields if column in {*training.labels, *word_labels}]
+        sentence_labels = list(training.sentence_columns)
+    labels = {
+        column: _names_beside(column, record)
+        or names.get(column)
+        or (training.labels.get(column, ()) if training else ())
+        for column in word_labels
+    }
+    sentence_columns = {
+        column: names.get(column) or (training.sentence_columns.get(column, ()) if training else ())
+        for column in sentence_labels
+    }
+    roles = {words, *labels, *sentence_columns}
+    left_out = {column: _shown(record[column]) for column in fields if column not in roles}
+    if training is not None:
+        if not labels and record.keys().isdisjoint(sentence_columns):
+            return _Columns(words, {}, {}, left_out)  # of hidden gold
+        _check_like(labels, record, training)
+        for column in [column for column in labels if training.left_out.get(column) == _NULL]:
+            left_out[column] = _shown(record[column])  # as the reading report says
+            del labels[column]
+    elif not labels and not sentence_columns:
+        raise ValueError(_no_labels(words, record))
+    return _Columns(words, labels, sentence_columns, left_out)
+
+
+def _field(column: str, value: Any, seen: Sequence[Any], names: Sequence[str] | None) -> Field:
+    """A column of these first rows; its first value that is not null tells its type."""
+    if is_list_of(value, (str, int, NoneType)):
+        return Field(column, True, "text", seen)
+    content: Content = (
+        "text" if isinstance(value, str) else "names" if names and type(value) is int else "other"
+    )
+    return Field(column, isinstance(value, list), content, seen, tuple(names or ()))
+
+
+def _names_beside(column: str, record: Record) -> Sequence[str] | None:
+    """The names of the numbers of a column, where another column has them."""
+    names = record.get(f"{column}{_NAMES_SUFFIX}")
+    if names is not None and not is_list_of(names, str):
+        raise ValueError(f"{column}{_NAMES_SUFFIX} must be a list of names.")
+    return names
+
+
+def _no_words(rows: Sequence[Record], record: Record) -> str:
+    """Why rows without a list of words are not read."""
+    if len(rows) == 1 and _is_of_columns(record):
+        return (
+            "expected an object for each row, but found one of whole columns; write a list of rows, as "
+            'to_json(orient="records") of pandas does.'
         )
-        raise ValueError(
-            f"expected a list of words in {' or '.join(_WORDS)}, but the columns are {shown}.{hint}"
-        )
-    known = {} if training is None else training.labels
-    labels: dict[str, Sequence[str]] = {}
-    sentence_columns = {} if training is None else dict(training.sentence_columns)
-    left_out = {}
-    for column, value in record.items():
-        if column == words or _names_numbers(column, record):
-            continue
-        # A list of another length is of something else, unless its name is surely that of labels.
-        may_be_labels = is_list_of(value, (str, int, NoneType)) and not are_flags_or_blank(
-            chain.from_iterable(each for row in rows if isinstance(each := row.get(column), list))
-        )
-        is_list = may_be_labels and (column.endswith(TASK_SUFFIX) or _labels_words(column, words, rows))
-        if column in known or (is_list and not is_named_other(column)):
-            beside = record.get(f"{column}{_NAMES_SUFFIX}")
-            if beside is not None and not is_list_of(beside, str):
-                raise ValueError(f"{column}{_NAMES_SUFFIX} must be a list of names.")
-            labels[column] = beside or names.get(column) or known.get(column, ())
-        elif column in sentence_columns or (
-            training is None and not is_named_other(column) and _may_label_sentences(column, value, names)
-        ):
-            sentence_columns[column] = names.get(column) or sentence_columns.get(column, ())
-        else:
-            left_out[column] = _shown(value)
-    if not labels and training is not None and record.keys().isdisjoint(sentence_columns):
-        return _Columns(words, {}, {}, left_out)  # of hidden gold
-    nested = [column for column, value in record.items() if value and is_list_of(value, list)]
-    if nested and not labels and not sentence_columns:
-        raise ValueError(
+    if problem := word_rows(list(record)):
+        return problem
+    hint = (
+        " Texts are read from CSV, TSV or JSONL, or from the folder of a copy, as hub:FOLDER."
+        if any(map(is_text_column, record))
+        else ""
+    )
+    return f"expected a list of words in {' or '.join(_WORDS)}, but the columns are {_listed(record)}.{hint}"
+
+
+def _no_labels(words: str, record: Record) -> str:
+    """Why rows without labels are not read."""
+    if nested := [column for column, value in record.items() if value and is_list_of(value, list)]:
+        return (
             f"{nested[0]} holds a list of labels for each word, and one label is learned; write a column for "
             "each layer."
         )
-    if not labels and not sentence_columns:
-        raise ValueError(
-            f"expected a list of labels beside {words}, such as ner_tags, but the columns are {shown}."
-        )
-    if missing := [column for column in known if column not in labels]:
+    return (
+        f"expected a list of labels beside {words}, such as ner_tags, but the columns are {_listed(record)}."
+    )
+
+
+def _listed(record: Record) -> str:
+    """The names of the columns, with those that are null."""
+    return shortened(", ".join(f"{column} (null)" * (record[column] is None) or column for column in record))
+
+
+def _check_like(labels: Collection[str], record: Record, training: _Columns) -> None:
+    """Refuses columns of labels that are not those of training."""
+    if missing := [column for column in training.labels if column not in labels]:
         raise ValueError(f"has no {missing[0]}, which the training file has.")
-    for column in [column for column in labels if training and training.left_out.get(column) == _NULL]:
-        left_out[column] = _shown(record[column])  # as the reading says
-        del labels[column]
-    if training is not None and (more := [column for column in labels if column not in known]):
+    more = [column for column in labels if column not in training.labels]
+    if more := [column for column in more if training.left_out.get(column) != _NULL]:
         raise ValueError(
             f"has a column {more[0]}, which the training file has not; begin its name with {IGNORED} to skip "
             "it."
         )
-    return _Columns(words, labels, sentence_columns, left_out)
 
 
 def _shown(value: Any) -> str:
     """A value of a column that is left out, as JSON writes it."""
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _may_label_sentences(column: str, value: Any, names: Mapping[str, Sequence[str]]) -> bool:
-    """Whether the values of a column may be labels of sentences, by the first."""
-    return (isinstance(value, str) and not is_text_column(column)) or (type(value) is int and column in names)
 
 
 def _names_numbers(column: str, record: Record) -> bool:
@@ -439,21 +471,21 @@ def _sentence(
 
     `lacking` counts the rows with a word without a label, by task.
     """
-    for column in record.keys() - columns.known:
+    for column in record.keys() - columns.all:
         if isinstance(record[column], list) and not _names_numbers(column, record):
             raise ValueError(f"has also {shortened(column)}; every row needs the columns of the first.")
     words = record.get(columns.words)
     if not isinstance(words, list):
         raise ValueError(f"{columns.words} must be a list of words.")
-    known = columns.checked[columns.words]
-    if _known(words, known) is None:
+    checked = columns.checked[columns.words]
+    if _checked(words, checked) is None:
         if not is_list_of(words, str):
             raise ValueError(f"{columns.words} must be a list of words.")
         for number, word in enumerate(words, start=1):
             check_characters(columns.words, word)
             if not word.strip():
                 raise ValueError(f"word {number} of {columns.words} is empty.")
-            known[word] = word
+            checked[word] = word
     labels = {}
     for column, names in columns.labels.items():
         if column not in record:
@@ -461,15 +493,15 @@ def _sentence(
         if (values := record[column]) is None:
             continue
         if not isinstance(values, list) or len(values) != len(words):
-            found = plural(len(values), "label") if isinstance(values, list) else "no list"
+            given = plural(len(values), "label") if isinstance(values, list) else "no list"
             raise ValueError(
-                f"{column} has {found}, and {columns.words} {plural(len(words), 'word')}; both need one for "
+                f"{column} has {given}, and {columns.words} {plural(len(words), 'word')}; both need one for "
                 f"each word. A column whose name begins with {IGNORED} is skipped."
             )
-        known_labels = columns.checked[column]
-        if (row := _known(values, known_labels)) is None:
-            checked = [_label(column, value, names, known_labels) for value in values]
-            row = tuple(label for label in checked if label is not None)
+        checked_labels = columns.checked[column]
+        if (row := _checked(values, checked_labels)) is None:
+            labels_of_row = [_label(column, value, names, checked_labels) for value in values]
+            row = tuple(label for label in labels_of_row if label is not None)
         if len(row) < len(values):
             lacking[tasks[column]] += 1
         else:
@@ -483,21 +515,21 @@ def _sentence(
     return Sentence(tuple(words), labels, text_tasks=whole) if words else None
 
 
-def _known(values: Sequence[Any], known: Mapping[str, str]) -> tuple[str, ...] | None:
+def _checked(values: Sequence[Any], checked: Mapping[str, str]) -> tuple[str, ...] | None:
     """The values, where each is a text that was checked before; else None. Fast, since it is of each row."""
     try:
-        return tuple(map(known.__getitem__, values))
+        return tuple(map(checked.__getitem__, values))
     except (KeyError, TypeError):  # a new text, or no text: a list has no hash
         return None
 
 
-def _label(column: str, value: Any, names: Sequence[str], known: dict[str, str]) -> str | None:
+def _label(column: str, value: Any, names: Sequence[str], checked: dict[str, str]) -> str | None:
     """The label as it is written, or the name of its number; None where the value stands for no label.
 
-    `known` has the labels checked before.
+    `checked` has the labels checked before.
     """
-    if type(value) is str and value in known:
-        return known[value]
+    if type(value) is str and value in checked:
+        return checked[value]
     if value is None or is_code(value):
         return None
     if type(value) is int:
@@ -513,7 +545,7 @@ def _label(column: str, value: Any, names: Sequence[str], known: dict[str, str])
         value = names[value]
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{column} has a label that is empty or no text: {shortened(json.dumps(value))}.")
-    if value not in known:
+    if value not in checked:
         check_characters(column, value)
-        known[value] = value
-    return known[value]
+        checked[value] = value
+    return checked[value]

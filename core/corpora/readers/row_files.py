@@ -16,26 +16,23 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
 
-from core.corpora.layout.word_rows import WORD_NAMES
-from core.corpora.readers.char_spans import Counted
-from core.corpora.readers.lines import (
+from core.corpora.layout.column_names import (
     IGNORED,
     TOKENS,
-    GivenFile,
-    Lines,
-    Source,
+    WORD_NAMES,
     is_document_number,
+    is_left_out,
     is_sentence_number,
-    read_bytes,
+    is_text_column,
 )
-from core.corpora.readers.text_files import (
+from core.corpora.readers.char_spans import Counted
+from core.corpora.readers.lines import GivenFile, Lines, Source, read_bytes
+from core.corpora.readers.text_rows import (
     CSV,
     TSV,
     beginning,
     check_names,
     errors_located,
-    is_left_out,
-    is_text_column,
     json_object,
     json_value,
     read_rows,

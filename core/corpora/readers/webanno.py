@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.corpora.layout.column_names import IGNORED, TOKENS
 from core.corpora.readers.char_spans import Counted
-from core.corpora.readers.lines import IGNORED, TOKENS, Lines, Source
-from core.corpora.readers.text_files import beginning, errors_located
+from core.corpora.readers.lines import Lines, Source
+from core.corpora.readers.text_rows import beginning, errors_located
 from core.errors import CorpusError
 from core.wording import plural
 

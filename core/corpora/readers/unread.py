@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from core.corpora.layout.codes import ONE_LABEL
 from core.corpora.readers.lines import Source
-from core.corpora.readers.text_files import beginning
+from core.corpora.readers.text_rows import beginning
 from core.errors import CorpusError
 
 _LINES_SEEN = 200
