@@ -9,12 +9,12 @@ from dataclasses import replace
 from itertools import chain, islice, repeat
 from types import MappingProxyType
 
-from core.corpora.layout.codes import LAYERS, has_layers
-from core.corpora.layout.doubts import of_prefixes
+from core.corpora.layout.doubts import LAYERS, has_layers
 from core.corpora.layout.gold import only_labelled, untrained, without_codes
 from core.corpora.layout.names import name_numbers
+from core.corpora.layout.report import read_labels, read_spans
 from core.corpora.readers.conllu import FEATURE
-from core.corpora.reading import Reading, read_labels, read_spans
+from core.corpora.reading import Reading
 from core.corpora.repeats import repeats
 from core.corpora.types import SPLITS as SPLITS
 from core.corpora.types import Column, Corpus, Scheme, Sentence, Sentences, Split, Task
@@ -64,20 +64,18 @@ def assemble(
     if not names:
         raise CorpusError(f"{name} has words but no labels; it must have at least one column of labels.")
     of_texts = {task: schemes[task] for task in names if task in schemes and schemes[task] not in _OF_WORDS}
-    found = {task: without_codes(packed, task) for task in of_texts}
+    without = {task: without_codes(packed, task) for task in of_texts}
     tasks: list[Task] = []
     readings = name_numbers(packed, of_texts)
     skipped = [column.name for column in readings]
     for task in [task for task in names if task not in skipped]:
         scheme, reading = schemes.get(task), None
-        column_notes, doubts = found.get(task, ((), ()))
         columns = {split: sentences.column(task) for split, sentences in packed.items()}
         written = {split: column.rows for split, column in columns.items()}
         if scheme is None:
             scheme = "plain"
             if (spans := _spans(name, task, columns, locate)) is not None:
                 scheme, reading = "iob2", read_spans(task, written, spans)
-                doubts = of_prefixes(all_counts(written.values()), spans.spelling)
                 for split, column in columns.items():
                     at = column.at[~spans.lacking[split]]
                     packed[split] = packed[split].with_column(task, Column(at, spans.labels[split]))
@@ -87,10 +85,7 @@ def assemble(
             packed = {split: sentences.without([task]) for split, sentences in packed.items()}
             readings.append(without_training)
             continue
-        reading = reading or read_labels(task, KINDS[scheme], written)
-        readings.append(
-            replace(reading, notes=(*reading.notes, *column_notes), doubts=(*reading.doubts, *doubts))
-        )
+        readings.append(reading or read_labels(task, KINDS[scheme], written, without.get(task)))
         tasks.append(Task(task, scheme, (), inventory=tuple(tag_lists.get(task, ()))))
     titles = dict(files)
     left_out = only_labelled(name, packed, titles)

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
-from core.corpora.layout.no_label import doubt, no_label
+from core.corpora.layout.doubts import untrained_doubt
+from core.corpora.layout.no_label import no_label
 from core.corpora.reading import ColumnReading, values_shown
 from core.corpora.types import SPLITS, Column, Sentences, Split
 from core.errors import CorpusError
-from core.wording import all_of, plural
+from core.wording import plural
 
 Splits = dict[Split, Sentences]
 
 
-def without_codes(splits: Splits, task: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+class WithoutCodes(NamedTuple):
+    """How often labels occur in training, which of them were codes for no label, and a note on these."""
+
+    training: Counter[str]
+    codes: frozenset[str]
+    notes: tuple[str, ...]
+
+
+def without_codes(splits: Splits, task: str) -> WithoutCodes:
     """Takes the codes for no label from the labels that a task has of texts or sentences.
 
-    Changes `splits`. Returns the notes and the doubts on the column, a sentence each.
+    Changes `splits`.
     """
     counts = {split: sentences.column(task).rows.counts() for split, sentences in splits.items()}
     training = counts["train"]
@@ -34,7 +45,7 @@ def without_codes(splits: Splits, task: str) -> tuple[tuple[str, ...], tuple[str
         lacking[split] = max(whole - len(column.at), sum(counts[split][code] for code in codes))
     where = ", ".join(f"{count:,} in {split}" for split, count in lacking.items() if count)
     written = f" ({', '.join(sorted(codes))})" if codes else ""
-    return (f"no label: {where}{written}.",) if where else (), tuple(filter(None, [doubt(training, codes)]))
+    return WithoutCodes(training, codes, (f"no label: {where}{written}.",) if where else ())
 
 
 def untrained(splits: Mapping[Split, Sentences], task: str) -> ColumnReading | None:
@@ -45,14 +56,6 @@ def untrained(splits: Mapping[Split, Sentences], task: str) -> ColumnReading | N
     labels = values_shown(label for column in columns.values() for label in column.counts())
     doubts = (untrained_doubt([split for split, column in columns.items() if len(column)]),) if labels else ()
     return ColumnReading(task, "skipped", examples=labels, doubts=doubts)
-
-
-def untrained_doubt(splits: list[Split]) -> str:
-    """A sentence on a column that has labels in these splits, and none in train."""
-    return (
-        f"has labels in {all_of(splits)} and none in train, so that nothing can be learned of it: it was "
-        "left out."
-    )
 
 
 def only_labelled(name: str, splits: Splits, titles: dict[Split, str]) -> list[str]:

@@ -15,7 +15,6 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from core.config.typed import real_number
-from core.wording import all_of
 
 CODES = (-1, -100)
 """The numbers for no label: of `datasets`, and of `transformers` for words that the loss leaves out."""
@@ -64,18 +63,3 @@ def is_common(training: Mapping[str, int], codes: Collection[str]) -> bool:
     """Whether labels that may stand for no label are too common in training to do so without a doubt."""
     rows = sum(training.values())
     return rows >= _POLARITY_ROWS and sum(training.get(code, 0) for code in codes) * _RARE >= rows
-
-
-def doubt(training: Mapping[str, int], codes: Collection[str]) -> str:
-    """A sentence on common labels that were read as no label, or on -1 where it was read as one; or nothing.
-
-    `codes` are the labels that were read as no label.
-    """
-    if is_common(training, codes):
-        return (
-            f"{all_of(sorted(codes))} was read as no label; where it is a class, write its name in its place."
-        )
-    classes = [label for label in training if real_number(label) in CODES and label not in codes]
-    if classes and {number for label in training if (number := real_number(label)) is not None} == {-1, 0, 1}:
-        return "-1 was read as a class beside 0 and 1; where it stands for no label, leave the label out."
-    return ""

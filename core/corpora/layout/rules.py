@@ -14,7 +14,6 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from core.corpora.layout.cells import structured
-from core.corpora.layout.codes import ONE_LABEL
 from core.corpora.layout.column_names import (
     IGNORED,
     TASK_SUFFIX,
@@ -24,6 +23,7 @@ from core.corpora.layout.column_names import (
     is_text_column,
 )
 from core.corpora.layout.contents import are_flags_or_blank, are_labels, is_skipped
+from core.corpora.layout.doubts import ONE_LABEL
 from core.corpora.layout.fields import Field
 from core.corpora.layout.no_label import is_blank, no_label
 from core.corpora.types import Scheme

@@ -20,7 +20,6 @@ from typing import Any
 from core.config.typed import real_number
 from core.corpora.assembly import assemble
 from core.corpora.layout.cells import refusal
-from core.corpora.layout.codes import ONE_LABEL
 from core.corpora.layout.column_names import (
     IGNORED,
     LABEL,
@@ -34,6 +33,7 @@ from core.corpora.layout.column_names import (
     text_columns,
     text_tasks,
 )
+from core.corpora.layout.doubts import ONE_LABEL
 from core.corpora.layout.fields import Field, Layout
 from core.corpora.layout.gold import without_codes
 from core.corpora.layout.no_label import is_blank

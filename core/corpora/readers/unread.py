@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from core.corpora.layout.codes import ONE_LABEL
+from core.corpora.layout.doubts import ONE_LABEL
 from core.corpora.readers.lines import Source
 from core.corpora.readers.text_rows import beginning
 from core.errors import CorpusError
