@@ -15,7 +15,7 @@ from core.corpora.readers.lines import GivenFile, read_lines
 from core.corpora.types import Corpus, Sentence, Sentences, Split, Task
 from core.errors import CorpusError, MRNLabError
 from core.plain_text import shortened
-from core.records import RunFacts, TaskFacts
+from core.records import RunFacts
 from core.registry import UNKNOWN_ENCODER
 from core.store import RunState, RunWithFacts, Store
 from core.store.exchange import RunRecord
@@ -104,7 +104,7 @@ def add_predictions(store: Store, predictions: Predictions) -> int:
 
 def _check_new(store: Store, config: RunConfig) -> None:
     """Raises MRNLabError where the store has this system's predictions of a task with this seed."""
-    for run in store.runs():
+    for run in store.runs(states=[RunState.SUCCEEDED]):  # as all imported ones are
         other = run.config
         if (
             run.config_problem is None
@@ -120,17 +120,11 @@ def _check_new(store: Store, config: RunConfig) -> None:
 
 
 def _facts(corpus: Corpus, config: RunConfig, notes: Sequence[str]) -> RunFacts:
+    train = corpus.split("train")
+    columns = [(task, train.column(task.name)) for task in corpus.tasks]
     tasks = tuple(
-        TaskFacts(
-            name=task.name,
-            scheme=task.scheme,
-            labels=task.labels,
-            score_name=KINDS[task.scheme].score_name(config.pos_score),
-            train_sentences=len(corpus.split("train").column(task.name).at),
-            train_tokens=int(corpus.split("train").column(task.name).rows.lengths.sum()),
-            scale=task.scale,
-        )
-        for task in corpus.tasks
+        task.facts(config.pos_score, len(column.at), int(column.rows.lengths.sum()))
+        for task, column in columns
     )
     sizes = {
         split: (len(corpus.split(split)), int(corpus.split(split).words.sum()))

@@ -146,7 +146,7 @@ def findings(corpus: Corpus) -> tuple[str, ...]:
         if counts:
             where = ", ".join(f"{number:,} in {split}" for split, number in counts.items())
             notes.append(f"{task.name}: I- labels that continue no span: {where}; they are kept as they are.")
-    return (*notes, *(found.sentence for found in repeats(corpus)))
+    return (*notes, *(repeat.sentence for repeat in repeats(corpus)))
 
 
 def undefined_note(task: str, split: str, reason: str) -> str:

@@ -196,8 +196,8 @@ def _read(bases: tuple[str, ...], columns: tuple[str, ...] | None, files: Files)
     elif spec is None:
         corpus = read_folder(locate(name), columns)
     elif columns not in (None, spec.columns):
-        known = f" ({', '.join(spec.columns)})" if spec.columns else ""
-        raise CorpusError(f"{name} knows its own columns{known}; leave out the column names.")
+        columns_shown = f" ({', '.join(spec.columns)})" if spec.columns else ""
+        raise CorpusError(f"{name} knows its own columns{columns_shown}; leave out the column names.")
     else:
         corpus = spec.read()
     return replace(corpus, text_hash=text_hash(corpus))

@@ -49,11 +49,11 @@ def repeats(corpus: Corpus) -> tuple[Repeat, ...]:
     return tuple(repeat for repeat in counted if repeat.count)
 
 
-def repeats_note(of: Collection[Repeat]) -> str:
+def repeats_note(same: Collection[Repeat]) -> str:
     """A sentence on the repeats of one split in another, of several runs: their least and greatest number."""
-    first = next(iter(of))
-    counts = sorted({repeat.count for repeat in of})
-    totals = sorted({repeat.total for repeat in of})
+    first = next(iter(same))
+    counts = sorted({repeat.count for repeat in same})
+    totals = sorted({repeat.total for repeat in same})
     number, total = (
         f"{some[0]:,} to {some[-1]:,}" if len(some) > 1 else f"{some[0]:,}" for some in (counts, totals)
     )
@@ -61,13 +61,13 @@ def repeats_note(of: Collection[Repeat]) -> str:
     return f"{number} of {total} {first.split} {first.unit} {verb} in {first.inside}, word for word."
 
 
-def repeats_notes(of: Iterable[Repeat], split: str) -> tuple[str, ...]:
+def repeats_notes(repeats_of_runs: Iterable[Repeat], split: str) -> tuple[str, ...]:
     """The sentences on the repeats of several runs that concern the scores on that split."""
 
     def key(repeat: Repeat) -> tuple[str, str, str]:
         return repeat.split, repeat.inside, repeat.unit
 
-    concerned = sorted((each for each in of if split in (each.split, each.inside)), key=key)
+    concerned = sorted((each for each in repeats_of_runs if split in (each.split, each.inside)), key=key)
     return tuple(repeats_note(list(same)) for _, same in groupby(concerned, key))
 
 

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.corpora.reading import Reading
+from core.tasks.kinds import KINDS, TaskFacts
 from core.tasks.packed import Numbering, Packed, Packer, joined, offsets, packed
 from core.tasks.schemes import Scheme as Scheme
+from core.tasks.scores import PlainScore
 
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
@@ -318,6 +320,21 @@ class Task:
     inventory: tuple[str, ...] = ()
     trains_io: bool = False
     scale: tuple[float, float] | None = None
+
+    def facts(self, pos_score: PlainScore, sentences: int, words: int) -> TaskFacts:
+        """What a run that learns it keeps of it; it has so many labelled training sentences and words."""
+        return TaskFacts(
+            name=self.name,
+            scheme=self.scheme,
+            labels=self.labels,
+            score_name=KINDS[self.scheme].score_name(pos_score),
+            train_sentences=sentences,
+            train_tokens=words,
+            unseen=dict(self.unseen),
+            illegal=dict(self.illegal),
+            auxiliary=self.auxiliary,
+            scale=self.scale,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,17 +147,10 @@ def _epoch_order(
 def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[TaskFacts, ...]:
     """The facts of each task that are known before the run trains."""
     return tuple(
-        TaskFacts(
-            name=task.name,
-            scheme=task.scheme,
-            labels=task.labels,
-            score_name=KINDS[task.scheme].score_name(config.pos_score),
-            train_sentences=len(train.sentences.column(task.name).at),
-            train_tokens=int((train.labels[:, index] != IGNORED).sum()),
-            unseen=dict(task.unseen),
-            illegal=dict(task.illegal),
-            auxiliary=task.auxiliary,
-            scale=task.scale,
+        task.facts(
+            config.pos_score,
+            len(train.sentences.column(task.name).at),
+            int((train.labels[:, index] != IGNORED).sum()),
         )
         for index, task in enumerate(corpus.tasks)
     )

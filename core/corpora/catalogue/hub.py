@@ -214,21 +214,21 @@ def _splits(asked: HubName, data: Mapping[str, Dataset]) -> dict[Split, tuple[st
             for split, title in zip(order, asked.splits, strict=True)
         }
     choose = f"choose them as splits=TRAIN,DEV,TEST; its splits are {all_of(list(data))}"
-    found: dict[Split, tuple[str, Dataset]] = {}
+    tables: dict[Split, tuple[str, Dataset]] = {}
     for title, table in data.items():
         if (split := split_of(title)) is None:
             continue
-        if split in found:
+        if split in tables:
             raise CorpusError(
-                f"{asked.corpus}: both {found[split][0]} and {title} could be the {split} split; {choose}."
+                f"{asked.corpus}: both {tables[split][0]} and {title} could be the {split} split; {choose}."
             )
-        found[split] = title, table
-    if "train" not in found or len(found) == 1:
-        missing = "test" if "train" in found else "train"
+        tables[split] = title, table
+    if "train" not in tables or len(tables) == 1:
+        missing = "test" if "train" in tables else "train"
         raise CorpusError(
             f"{asked.corpus} has no {missing} split; {choose}. train[:90%] and train[90%:] are parts of one."
         )
-    return found
+    return tables
 
 
 def _part(asked: HubName, title: str, data: Mapping[str, Dataset]) -> Dataset:
@@ -254,12 +254,12 @@ def _files(folder: Path) -> list[Path]:
     """The files of a copy. Raises CorpusError where that is no folder of one, or one may not be read."""
     if not folder.is_dir():
         raise CorpusError(f"{folder} is a file; name the folder of a dataset.")
-    found = list(islice(folder.rglob("*"), _MOST_FILES + 1))
-    if len(found) > _MOST_FILES:
+    paths = list(islice(folder.rglob("*"), _MOST_FILES + 1))
+    if len(paths) > _MOST_FILES:
         raise CorpusError(f"{folder} holds more than {_MOST_FILES:,} files; name the folder of one dataset.")
     if outside := first_outside(folder):
         raise CorpusError(f"{outside} {OUTSIDE}")
-    return [path for path in sorted(found) if path.is_file()]
+    return [path for path in sorted(paths) if path.is_file()]
 
 
 def content_hash(folder: Path) -> str:

@@ -351,8 +351,8 @@ def local_folders(name: str) -> list[Path]:
     if data is None:
         return []
     places = [(data / part, data / _OF_TEXTS / part) for part in CATALOGUE[name].hub_folders]
-    found = (next(filter(Path.is_dir, either), None) for either in places)
-    return [folder for folder in found if folder is not None]
+    folders = (next(filter(Path.is_dir, either), None) for either in places)
+    return [folder for folder in folders if folder is not None]
 
 
 def offered() -> list[str]:

@@ -104,8 +104,8 @@ def derivation(name: str) -> Derivation:
             f"'{name}' names no corpus to derive from; write [KIND:]CORPUS[?key=value&key=value]."
         )
     if (recipe := RECIPES.get(kind_name or "")) is None:
-        known = ", ".join(filter(None, RECIPES))
-        raise CorpusError(f"There is no kind of corpus '{kind_name}'; the kinds are {known}.")
+        kinds = ", ".join(filter(None, RECIPES))
+        raise CorpusError(f"There is no kind of corpus '{kind_name}'; the kinds are {kinds}.")
     if recipe is Joined and len(bases) < 2:
         raise CorpusError(f"'{name}' joins one corpus alone; name two or more, as joined:A+B.")
     if not written:

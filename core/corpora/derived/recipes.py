@@ -41,14 +41,18 @@ class CorpusRecipe:
     @classmethod
     def read(cls, corpus: str, options: Mapping[str, str]) -> Self:
         """The kind with these options. Raises CorpusError, for the corpus of that name."""
-        known = {field.name: field for field in fields(cls)}
+        options_by_name = {field.name: field for field in fields(cls)}
         values = {}
         for key, text in options.items():
-            if key not in known:
+            if key not in options_by_name:
                 whose = f"A corpus of the kind {cls.name}" if cls.name else "A corpus without a kind"
-                raise CorpusError(f"{corpus}: {whose} has no option '{key}'; it has {', '.join(known)}.")
-            metadata = known[key].metadata
-            values[key], expected = _value(str(known[key].type), text, metadata["most"], metadata["choices"])
+                raise CorpusError(
+                    f"{corpus}: {whose} has no option '{key}'; it has {', '.join(options_by_name)}."
+                )
+            metadata = options_by_name[key].metadata
+            values[key], expected = _value(
+                str(options_by_name[key].type), text, metadata["most"], metadata["choices"]
+            )
             if values[key] is None:
                 raise CorpusError(f"{corpus}: {key} must be {expected}, not '{text}'.")
         return cls(**values)

@@ -46,10 +46,10 @@ def cell_value(value: Any) -> list[Any] | dict[Any, Any] | None:
     if not _PYTHON.match(text) or len(text) > _LONGEST:
         return None
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
-        found = _python_value(text)
-    return list(found) if isinstance(found, tuple) else found if isinstance(found, (list, dict)) else None
+        parsed = _python_value(text)
+    return list(parsed) if isinstance(parsed, tuple) else parsed if isinstance(parsed, (list, dict)) else None
 
 
 def _python_value(text: str) -> Any:
@@ -108,16 +108,16 @@ class Cells:
 
     @staticmethod
     def _list(name: str, value: Any) -> list[Any] | dict[Any, Any]:
-        if (found := cell_value(value)) is None:
+        if (parsed := cell_value(value)) is None:
             raise ValueError(
                 f"{name} holds lists in other rows, and '{shortened(str(value), 40)}' is none; write JSON."
             )
-        return found
+        return parsed
 
 
 def structured(rows: Sequence[Record]) -> dict[str, list[list[Any] | dict[Any, Any] | None]]:
     """The columns most of whose cells hold lists or objects, with the value of each row's cell."""
-    found = {}
+    columns = {}
     for name in [name for name in (rows[0] if rows else ()) if not name.startswith(IGNORED)]:
         cells = [row.get(name) for row in rows]
         given = sum(not is_blank(cell) for cell in cells)
@@ -126,8 +126,8 @@ def structured(rows: Sequence[Record]) -> dict[str, list[list[Any] | dict[Any, A
             continue
         values = [cell_value(cell) for cell in cells]
         if 2 * sum(value is not None for value in values) > given:
-            found[name] = values
-    return found
+            columns[name] = values
+    return columns
 
 
 def cells_of(rows: Sequence[Record], texts: Sequence[str]) -> Cells | None:
@@ -189,7 +189,7 @@ def _are_labels(values: Sequence[Any], lengths: Sequence[int]) -> bool:
 
 def _joined(rows: Sequence[Record], words: Sequence[Any], others: set[str]) -> tuple[str, ...]:
     """The columns that have in each row as many labels, apart by blanks, as the text has `words`."""
-    found = []
+    columns = []
     for name in rows[0]:
         cells = [
             (str(row[name]).split(), each or ())
@@ -209,8 +209,8 @@ def _joined(rows: Sequence[Record], words: Sequence[Any], others: set[str]) -> t
         # A text that was changed, as to lower case, has as many words too.
         is_repeated &= 2 * sum(label.casefold() == word.casefold() for label, word in pairs) < len(pairs)
         if several and (is_repeated or (spans is not None and not spans.is_bare)):
-            found.append(name)
-    return tuple(found)
+            columns.append(name)
+    return tuple(columns)
 
 
 def reason(values: Sequence[Any]) -> str:

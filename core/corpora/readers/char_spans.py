@@ -145,9 +145,9 @@ def _items(record: Mapping[str, Any], counts: Counter[Counted]) -> Sequence[Any]
             return None
         counts["further annotations"] += len(finished) - 1
         values = [result.get("value") for result in _dicts(finished[0].get("result"))]
-        found = [value for value in values if isinstance(value, dict) and "labels" in value]
-        counts["no spans"] += len(values) - len(found)
-        return found
+        spans = [value for value in values if isinstance(value, dict) and "labels" in value]
+        counts["no spans"] += len(values) - len(spans)
+        return spans
     if record.get("answer", "accept") != "accept":
         return None
     if not (key := _key(record)):

@@ -411,19 +411,19 @@ class _LineReader(dict[bytes, int]):
         numbers, first_words, starts = array("i"), array("q"), array("q")
         line, before = 0, _ENDS
         for block in lines.blocks():
-            found = np.fromiter(map(self.__getitem__, block), np.intc, len(block))
-            for place in np.flatnonzero(found == _DEPENDS).tolist():
-                earlier = found[:place]
+            line_rows = np.fromiter(map(self.__getitem__, block), np.intc, len(block))
+            for place in np.flatnonzero(line_rows == _DEPENDS).tolist():
+                earlier = line_rows[:place]
                 is_start = (earlier[-1] if place else before) < 0
                 if not (is_start or numbers) and np.count_nonzero(earlier >= 0) == 1:
                     is_start = self.rows.names_words(int(earlier.max()))
-                found[place] = self._decide(block[place], line + place + 1, is_start=bool(is_start))
-            is_word = found >= 0
-            begins = is_word & (np.concatenate([[before], found[:-1]]) < 0)
+                line_rows[place] = self._decide(block[place], line + place + 1, is_start=bool(is_start))
+            is_word = line_rows >= 0
+            begins = is_word & (np.concatenate([[before], line_rows[:-1]]) < 0)
             first_words.extend((len(numbers) + np.cumsum(is_word)[begins] - 1).tolist())
             starts.extend((np.flatnonzero(begins) + line + 1).tolist())
-            numbers.frombytes(found[is_word].tobytes())
-            line, before = line + len(block), int(found[-1])
+            numbers.frombytes(line_rows[is_word].tobytes())
+            line, before = line + len(block), int(line_rows[-1])
         del self._lines
         self.clear()
         first_words.append(len(numbers))
@@ -510,7 +510,7 @@ class _LineReader(dict[bytes, int]):
             sentence
             for sentence, row in firsts.items()
             if all(
-                value not in known for value, known in zip(self.rows.fields(row)[1:], seen[1:], strict=True)
+                value not in others for value, others in zip(self.rows.fields(row)[1:], seen[1:], strict=True)
             )
         ]
 

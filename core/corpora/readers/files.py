@@ -44,10 +44,10 @@ def split_of(file_name: str) -> Split | None:
     """
     path = Path(file_name)
     ending = path.suffix.lower()
-    known = ending in READ_ENDINGS
-    if file_name.startswith(".") or not (known or ending.lstrip(".") in ("", *_SPLIT_WORDS)):
+    is_read = ending in READ_ENDINGS
+    if file_name.startswith(".") or not (is_read or ending.lstrip(".") in ("", *_SPLIT_WORDS)):
         return None
-    return split_in(path.name.lower().removesuffix(ending if known else ""))
+    return split_in(path.name.lower().removesuffix(ending if is_read else ""))
 
 
 def split_in(text: str) -> Split | None:
@@ -75,13 +75,11 @@ def format_of(files: Iterable[Source], location: str) -> Format:
     # What is in the cells of the training file is in those of all.
     if format_ == "lists" and cells_in(training) is not None:
         others = [file for file in others if Path(file.name).suffix != Path(training.name).suffix]
-    found = dict.fromkeys([format_, *map(file_format, others)])
-    if len(found) > 1:
-        raise CorpusError(
-            f"{location} mixes {all_of([_FORMATS[each] for each in _FORMATS if each in found])}; all of its "
-            "splits must be of one format."
-        )
-    return next(iter(found))
+    formats = dict.fromkeys([format_, *map(file_format, others)])
+    if len(formats) > 1:
+        mixed = all_of([title for each, title in _FORMATS.items() if each in formats])
+        raise CorpusError(f"{location} mixes {mixed}; all of its splits must be of one format.")
+    return next(iter(formats))
 
 
 def file_format(file: Source) -> Format:

@@ -191,9 +191,9 @@ def _names(table: Table, file: GivenFile, tasks: Sequence[str]) -> tuple[str, ..
     is_plain = table.header is None and not is_numbering(table.column(0))
     if table.width == 1 or (is_plain and table.width == 1 + len(tasks)):
         return (TOKENS, *tasks)[: table.width]
-    found = name_columns(table, file)
+    names = name_columns(table, file)
     return tuple(
-        name if name in (TOKENS, *tasks) or name.startswith(IGNORED) else f"{IGNORED}{name}" for name in found
+        name if name in (TOKENS, *tasks) or name.startswith(IGNORED) else f"{IGNORED}{name}" for name in names
     )
 
 

@@ -116,15 +116,15 @@ def _names_in(file: Path, numbers: Sequence[str]) -> dict[str, Sequence[str]]:
     by_column = (
         {str(column): _numbered(each) for column, each in value.items()} if isinstance(value, dict) else {}
     )
-    found: dict[str, Sequence[str]] = {
+    names_by_column: dict[str, Sequence[str]] = {
         column: names for column, names in by_column.items() if names is not None
     }
-    if not found or len(found) < len(by_column):
+    if not names_by_column or len(names_by_column) < len(by_column):
         raise CorpusError(
             f'{file}: expected the names of labels in the order of their numbers, as ["O", "B-PER"], by '
             'column as {"ner_tags": ["O", "B-PER"]}, or each with its number as {"O": 0, "B-PER": 1}.'
         )
-    return found
+    return names_by_column
 
 
 def _numbered(value: Any) -> list[str] | None:
