@@ -1,7 +1,7 @@
 """Structured text in a cell: lists and objects of JSON or Python, lists of numpy, a label for each word.
 
 A row of texts with such cells is a sentence where they are words and labels of words, or spans of characters:
-`Cells` makes rows like those of lists (`core.corpora.lists`) of it. Other lists and objects are no labels.
+`Cells` makes rows like those of `core.corpora.readers.lists` of it. Other lists and objects are no labels.
 """
 
 from __future__ import annotations
