@@ -2,7 +2,7 @@
 
 A test against zero calls chance related: a correlation of 0.025 that all seeds learn differs from zero, and
 matters to nobody. So a cell is tested against a bound, and where there is a control against what is learned
-without a relation (docs/adr/0049-verdicts-on-relations.md).
+without a relation (docs/adr/0048-verdicts-on-relations.md).
 """
 
 from __future__ import annotations
