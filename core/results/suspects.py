@@ -1,8 +1,8 @@
 """Gold suspects: places where nearly all seeds of all methods predict the same, and not what is annotated.
 
-Those on which all agree come first; of equal agreement, those whose words training shows more often with the
-predicted labels than with the annotated ones. Nothing here changes an annotation. A place is a word, a text,
-or for spans the words of all annotated and predicted spans that overlap and differ.
+What all models get wrong alike looks like wrong gold, so agreement alone does not order them (`_suspicion`).
+Nothing here changes an annotation. A place is a word, a text, or for spans the words of all annotated and
+predicted spans that overlap and differ.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Suspects:
-    """The suspects of a task, the surest first."""
+    """The suspects of a task, those that look most like a wrong annotation first."""
 
     data: str
     task: str
@@ -123,22 +123,12 @@ def suspects(
     of_tasks, problems, stored_tasks = list[Suspects](), list[str](), dict[str, None]()
     for group, runs in results.groups.items():
         methods = [sampled(of, results.conditions) for of in by_configuration(runs).values()]
-        stored = _stored(store, methods, split)
-        stored_tasks |= dict.fromkeys(stored)
-        votes = {}
-        for task, of_task in stored.items():
-            try:
-                votes[task] = _votes(task, split, of_task)
-            except MRNLabError as error:
-                if tasks is None or task in tasks:
-                    problems.append(str(error))
-        of_tasks += [
-            Suspects(
-                group.name, task, split, votes[task].text.kinds[task], tuple(_suspects(task, votes, agree))
-            )
-            for task in votes
-            if tasks is None or task in tasks
-        ]
+        votes, unfit = _votes_of(store, methods, split)
+        stored_tasks |= dict.fromkeys((*votes, *unfit))
+        problems += [text for task, text in unfit.items() if tasks is None or task in tasks]
+        wanted = [task for task in votes if tasks is None or task in tasks]
+        other, _ = _votes_of(store, methods, _OTHER[split]) if wanted else ({}, {})
+        of_tasks += [_suspects(group.name, task, split, votes, other.get(task), agree) for task in wanted]
     if unknown := [task for task in tasks or () if task not in stored_tasks]:
         raise ConfigError(
             "task",
@@ -152,6 +142,20 @@ def suspects(
             else f"None of these runs has {split} predictions stored; a run must have finished."
         )
     return of_tasks
+
+
+def suspects_of(
+    store: Store, data: str, methods: Sequence[Sequence[Run]], split: str, task: str, agree: float = AGREE
+) -> Suspects:
+    """The suspects of a task in the predictions of these methods' runs, one a seed. Raises as `suspects`."""
+    votes, unfit = _votes_of(store, methods, split)
+    if task not in votes:
+        raise MRNLabError(unfit.get(task, f"No {split} predictions on {task} are stored; train it again."))
+    other, _ = _votes_of(store, methods, _OTHER[split])
+    return _suspects(data, task, split, votes, other.get(task), agree)
+
+
+_OTHER = {"dev": "test", "test": "dev"}
 
 
 @dataclass(frozen=True)
@@ -171,6 +175,11 @@ class _Votes:
             votes[labels, np.arange(len(labels))] += weight
         modal: NDArray[np.int64] = votes.argmax(axis=0)
         return modal
+
+    @cached_property
+    def words(self) -> list[str]:
+        """(N,) the words of a task that labels words."""
+        return [word for row in self.text.sentences.tokens for word in row]
 
     @cached_property
     def sentences(self) -> dict[tuple[tuple[str, ...], int], int]:
@@ -193,6 +202,19 @@ def _stored(
             for task, labels in store.predictions(run.id, split).items():
                 stored[task].append((number, run, *labels))
     return stored
+
+
+def _votes_of(
+    store: Store, methods: Sequence[Sequence[Run]], split: str
+) -> tuple[dict[str, _Votes], dict[str, str]]:
+    """The votes by task, and by task of which predictions show no suspects the reason."""
+    votes, unfit = {}, {}
+    for task, of_task in _stored(store, methods, split).items():
+        try:
+            votes[task] = _votes(task, split, of_task)
+        except MRNLabError as error:
+            unfit[task] = str(error)
+    return votes, unfit
 
 
 def _votes(task: str, split: str, of_task: Sequence[tuple[int, Run, Labels, Labels]]) -> _Votes:
@@ -221,24 +243,43 @@ def _votes(task: str, split: str, of_task: Sequence[tuple[int, Run, Labels, Labe
     return _Votes(text, Packed(tuple(names), numbers[0], borders), np.stack(numbers[1:]), weights)
 
 
-def _suspects(task: str, votes: Mapping[str, _Votes], agree: float) -> list[Suspect]:
-    of_task = votes[task]
-    gold, modal, text = of_task.gold, of_task.modal, of_task.text
-    differs = np.flatnonzero(gold.numbers != modal)
-    starts, ends = differs, differs + 1
-    if text.kinds[task].has_spans:
+@dataclass(frozen=True)
+class _Places:
+    """Places where the label of most weight is not as annotated.
+
+    starts, ends (k,)   their words among all of the split, or their texts
+    agree (k,)          the weight of the runs that predict exactly this
+    """
+
+    starts: Ints
+    ends: Ints
+    agree: NDArray[np.float64]
+
+
+def _places(votes: _Votes, task: str) -> _Places:
+    gold, modal = votes.gold, votes.modal
+    starts = np.flatnonzero(gold.numbers != modal)
+    ends = starts + 1
+    if votes.text.kinds[task].has_spans:
         starts, ends = _regions(*span_pair(gold, modal)[1:])
     # Of each run, how many labels before a word are those that most predict.
-    alike = np.cumsum(of_task.predicted == modal, axis=1)
+    alike = np.cumsum(votes.predicted == modal, axis=1)
     alike = np.concatenate([np.zeros((len(alike), 1), dtype=alike.dtype), alike], axis=1)
-    agreeing = of_task.weights @ (alike[:, ends] - alike[:, starts] == ends - starts)
-    sure = np.flatnonzero(agreeing >= agree - 1e-9)
-    evidence = _evidence(of_task, task)
-    words = np.concatenate([[0.0], np.cumsum(evidence)])
-    order = np.lexsort((words[starts[sure]] - words[ends[sure]], -np.round(agreeing[sure], 9)))
+    return _Places(starts, ends, votes.weights @ (alike[:, ends] - alike[:, starts] == ends - starts))
+
+
+def _suspects(
+    data: str, task: str, split: str, votes: Mapping[str, _Votes], other: _Votes | None, agree: float
+) -> Suspects:
+    """The suspects of a task; `other` are the votes on the other split, where there are any."""
+    of_task = votes[task]
+    gold, modal, text = of_task.gold, of_task.modal, of_task.text
+    places = _places(of_task, task)
+    sure = np.flatnonzero(places.agree >= agree - 1e-9)
+    order = np.argsort(-_suspicion(task, of_task, places, other)[sure], kind="stable")
     shown = []
     for place in sure[order].tolist():
-        start, end = int(starts[place]), int(ends[place])
+        start, end = int(places.starts[place]), int(places.ends[place])
         index = int(np.searchsorted(gold.offsets, start, side="right")) - 1
         sentence, first = text.sentences[index], int(gold.offsets[index])
         is_of_words = text.kinds[task].reads == "words"
@@ -249,38 +290,78 @@ def _suspects(task: str, votes: Mapping[str, _Votes], agree: float) -> list[Susp
                 *at,
                 gold=_labels(gold.names, gold.numbers[start:end]),
                 predicted=_labels(gold.names, modal[start:end]),
-                agree=round(float(agreeing[place]), 9),
+                agree=round(float(places.agree[place]), 9),
                 runs=len(of_task.weights),
                 words=sentence,
                 related=_related(task, votes, index, *at),
             )
         )
-    return shown
+    return Suspects(data, task, split, text.kinds[task], tuple(shown))
 
 
-def _evidence(votes: _Votes, task: str) -> NDArray[np.float64]:
-    """(N,) the log-odds, by what training shows of each word, of the predicted label over the annotated one.
+_AGREEMENT = 5.0
+"""How much agreement counts, from none of the runs to all; its sum with logarithms is measured in
+`tests.benchmarks.suspects`."""
 
-    Half an occurrence is added to each count. 0 for texts.
+
+def _suspicion(task: str, votes: _Votes, places: _Places, other: _Votes | None) -> NDArray[np.float64]:
+    """(k,) how much each place looks like a wrong annotation and not like a mistake that models make.
+
+    The sum of the agreement, weighted, and of three logarithms, with half a place added to each count: the
+    odds, by what training shows of the words that differ, of their predicted labels over the annotated ones;
+    how rarely models take these labels for the same others on the other split, where no annotation of these
+    places counts (without it, elsewhere on this one); how rarely they contradict any of its words elsewhere
+    on both splits. Of texts the words do not count.
     """
-    gold, text = votes.gold, votes.text
-    if text.kinds[task].reads != "words":
-        return np.zeros(len(gold.numbers))
-    training = text.training
-    times = Counter(
-        pair
-        for words, labels in zip(training.tokens, training.column(task).rows, strict=True)
-        for pair in zip(words, labels, strict=True)
+    confused = Counter(_confusion(votes, *each) for each in _ranges(places))
+    itself, held = 1, confused
+    of_other = None if other is None else _places(other, task)
+    if other is not None and of_other is not None:
+        itself, held = 0, Counter(_confusion(other, *each) for each in _ranges(of_other))
+    suspicion = _AGREEMENT * places.agree
+    suspicion -= np.log(
+        [held[_confusion(votes, *each)] - itself + 0.5 for each in _ranges(places)] or np.zeros(0)
     )
-    words = [word for row in text.sentences.tokens for word in row]
-    differs = np.flatnonzero(gold.numbers != votes.modal)
-    odds = np.zeros(len(gold.numbers))
-    for place in differs.tolist():
-        predicted, annotated = (
-            times[words[place], gold.names[labels[place]]] for labels in (votes.modal, gold.numbers)
-        )
-        odds[place] = np.log((predicted + 0.5) / (annotated + 0.5))
-    return odds
+    if votes.text.kinds[task].reads != "words":
+        return suspicion
+    contradicted, times = Counter[str](), Counter[str]()
+    for side, of_side in ((votes, places), (other, of_other)):
+        if side is not None and of_side is not None:
+            words = side.words
+            times.update(words)
+            for start, end in _ranges(of_side):
+                contradicted.update(set(words[start:end]))
+    words, training = votes.words, _word_labels(votes.text, task)
+    for index, (start, end) in enumerate(_ranges(places)):
+        rates = [(contradicted[word] - 0.5) / times[word] for word in words[start:end]]
+        suspicion[index] += np.mean(_word_odds(votes, training, start, end)) - np.log(max(rates))
+    return suspicion
+
+
+def _ranges(places: _Places) -> list[tuple[int, int]]:
+    return list(zip(places.starts.tolist(), places.ends.tolist(), strict=True))
+
+
+def _confusion(votes: _Votes, start: int, end: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The annotated and the predicted labels of a place."""
+    gold = votes.gold
+    return _labels(gold.names, gold.numbers[start:end]), _labels(gold.names, votes.modal[start:end])
+
+
+def _word_labels(text: ScoredText, task: str) -> Counter[tuple[str, str]]:
+    """How often training shows each word with each label."""
+    rows = zip(text.training.tokens, text.training.column(task).rows, strict=True)
+    return Counter(pair for words, labels in rows for pair in zip(words, labels, strict=True))
+
+
+def _word_odds(votes: _Votes, training: Counter[tuple[str, str]], start: int, end: int) -> list[float]:
+    """The log-odds of the predicted label over the annotated one for each word of a place that differs."""
+    words, (gold, predicted) = votes.words[start:end], _confusion(votes, start, end)
+    return [
+        float(np.log((training[word, guess] + 0.5) / (training[word, true] + 0.5)))
+        for word, true, guess in zip(words, gold, predicted, strict=True)
+        if true != guess
+    ]
 
 
 def _regions(true: FlatSpans, guess: FlatSpans) -> tuple[Ints, Ints]:

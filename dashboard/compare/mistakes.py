@@ -24,6 +24,7 @@ from dashboard.compare.compared_runs import ComparedRuns, labels, task_kind
 from dashboard.compare.comparison import difference_view
 from dashboard.compare.labelled import block_of, draw_blocks, outlined, read_examples
 from dashboard.compare.mistake_views import DETAIL, Matrix
+from dashboard.compare.suspects import suspects_view
 from dashboard.compare.views import per_seed
 from dashboard.compare.where import where_view
 from dashboard.components import sentence
@@ -46,6 +47,7 @@ _LOOKS = {
     "per class": "Per class",
     "mistakes": "Mistakes",
     "per seed": "Per seed",
+    "suspects": "Suspects",
 }
 _LOOKS_WITHOUT_SCORES = {"differences": "Differences"}
 
@@ -66,6 +68,8 @@ def closer_look(table: ResultTable, compared: ComparedRuns, deltas: list[Differe
         where_view(compared, table, task, (row_a, row_b), deltas)
     elif look == "per class":
         _per_class(table, task, row_a, row_b)
+    elif look == "suspects":
+        suspects_view(compared, table, task)
     elif look == "mistakes":
         _mistakes(table, {run.id: run for run in compared.runs}, task, row_a, row_b)
     else:

@@ -47,8 +47,9 @@ def suspects_verb(
 ) -> None:
     """Print where nearly all these runs predict the same label, and not the annotated one.
 
-    First those on which all agree, each with its sentence and with what other tasks say there. Of a share of
-    agreeing seeds the mean over methods counts. The corpus is not changed.
+    First what looks most like a wrong annotation, by agreement, training and how rarely models err so
+    elsewhere; each with its sentence and what other tasks say there. Of a share of agreeing seeds the mean
+    over methods counts. The corpus is not changed.
     """
     tasks = None if task is None else comma_list(task)
     with opened_store(ctx) as store:

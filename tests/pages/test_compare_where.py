@@ -24,7 +24,7 @@ from core.tasks.span_errors import ERROR_KINDS, SCHEMES
 from dashboard.compare import where
 from jobs.cli import app as command_line
 from tests.making import corpus_folder
-from tests.pages.conftest import Open, figures, problems, words
+from tests.pages.conftest import Open, figures, labels, problems, words
 from tests.where_store import fill
 
 DEMO = {"corpus": "demo?train=200", "tasks": "pos,ner", "paradigm": "mtl"}
@@ -201,3 +201,30 @@ def test_errors_by_bucket_are_those_of_the_predictions(laboratory: Path) -> None
         assert fewer == pytest.approx(2 * each.items * each.paired.mean, abs=0.01)
         listed = apart.errors.sentences_in(each.bucket)
         assert all(of.fewer + of.more == 1 for of in listed)
+
+
+def test_suspects_are_listed_read_and_saved(open_page: Open, laboratory: Path) -> None:
+    """Places at which two runs agree by chance on another label; none where all are right."""
+    filled(seeds=(1,), wrong=lambda paradigm, is_unseen: 0.0)
+    app = open_page("compare", closer="Suspects", to="MTL", task="pos")
+    assert problems(app) == []
+    assert "is contradicted by so many of these runs" in words(app)
+    filled(seeds=(1,), wrong=lambda paradigm, is_unseen: 0.9)
+    app = open_page("compare", closer="Suspects", to="MTL", task="pos", agree="At least 75% agree")
+    assert problems(app) == []
+    assert "Gold is never changed" in words(app)
+    (listed,) = [frame.value for frame in app.dataframe if "Annotated" in frame.value.columns]
+    assert (listed["Agree"] >= 75).all()
+    assert (listed["Annotated"] != listed["Predicted"]).all()
+    block = drawn_blocks(app)[0]
+    assert [lane["who"] for lane in block["lanes"]] == ["gold", "runs"]
+    assert sum("differs" in mark for mark in block["lanes"][1]["cells"]) == 1
+    assert "of 2 runs. Other tasks: ner " in block["about"]
+    assert {"CSV", "CoNLL"} <= set(labels(app, "download_button"))
+
+
+def test_runs_without_predictions_have_no_suspects(open_page: Open, laboratory: Path) -> None:
+    filled(seeds=(1, 2), with_predictions=False)
+    app = open_page("compare", closer="Suspects", to="MTL", task="ner")
+    assert problems(app) == []
+    assert "No test predictions on ner are stored; train it again." in words(app)

@@ -50,8 +50,8 @@ KEYS = {
     "startup": "first_loss_cold_s first_loss_warm_s import_core_s encode_s encode_cached_s",
     "store_ingest": "ingest listing",
     "tagging": "runs words one_run one_frozen_encoder an_encoder_each",
-    "suspects": "pos_planted pos_precision chunk_planted chunk_precision ner_planted ner_precision "
-    "pos_cleanlab",
+    "suspects": "pos_planted pos_precision pos_sd pos_contradicted chunk_planted chunk_precision chunk_sd "
+    "chunk_contradicted ner_planted ner_precision ner_sd ner_contradicted pos_cleanlab",
     "task_embedding": "together_over_apart together_over_none",
     "training --only tagging": "inference_over_pipeline",
     "training --only training": "over_trainer over_trainer_within over_trainer_cpu over_trainer_fp32 "

@@ -80,6 +80,22 @@ def test_of_equal_agreement_what_training_shows_comes_first(lab: Laboratory, con
     assert frame["words"].tolist() == ["=1+1", "EU"]
 
 
+def test_confusions_that_models_make_elsewhere_come_last(lab: Laboratory, config: RunConfig) -> None:
+    """All runs contradict both places alike; what they also do on dev is their mistake, and no wrong gold."""
+    on_dev = [["N", "V", "V"], ["A", "N", "V"]]
+    on_test = [["N", "V", "V"], ["A", "N", "A"]]
+    ids = []
+    for seed in (1, 2):
+        score = score_task("pos", "plain", RIGHT["pos"], RIGHT["pos"])
+        of_splits = [
+            SplitResult(split, 1, (score,), {"pos": guess}, {"pos": RIGHT["pos"]})
+            for split, guess in (("dev", on_dev), ("test", on_test))
+        ]
+        ids.append(finished(lab.store, config.with_(seed=seed), *of_splits))
+    frame = core.Laboratory().suspects(ids, "pos")
+    assert frame["words"].tolist() == ["said", "=1+1"]
+
+
 def test_formats(lab: Laboratory, runs: list[int]) -> None:
     numbers = [str(run) for run in runs]
     text = lab.answer("suspects", *numbers, "--agree", "0.8", "--format", "csv")
