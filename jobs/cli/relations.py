@@ -240,6 +240,8 @@ def _print_verdicts(ctx: typer.Context, runs: Sequence[int], mode: str, *, csv: 
 def _launch_controls(ctx: typer.Context, runs: Sequence[int], tasks: Sequence[str], *, json_: bool) -> None:
     from jobs.queue.submit import submit
 
+    if not tasks:
+        raise MRNLabError("--launch-controls: name the tasks to permute, with commas between them.")
     with opened_store(ctx) as store:
         configs = control_configs([store.run(run) for run in dict.fromkeys(runs)], tasks)
         ids, present = submit(store, configs, f"controls of {which_runs(runs)}", reuse=True)

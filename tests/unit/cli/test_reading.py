@@ -318,6 +318,24 @@ class TestRelations:
             "relations", *map(str, runs), "--mode", "feature"
         )
 
+    def test_controls_are_queued_once_for_each_task_and_seed(self, lab: Laboratory) -> None:
+        runs = [str(lab.finished(seed=seed, encoder_training="frozen")) for seed in (1, 2)]
+        queued = lab.json("relations", *runs, "--launch-controls", "ner,pos")["runs"]
+        configs = [lab.store.run(run).config for run in queued]
+        assert sorted((each.seed, each.permuted) for each in configs) == [
+            (1, "ner"),
+            (1, "pos"),
+            (2, "ner"),
+            (2, "pos"),
+        ]
+        assert lab.json("relations", *runs, "--launch-controls", "pos,ner")["runs"] == [
+            queued[place] for place in (1, 0, 3, 2)
+        ]
+        refused = lab.refusal("relations", runs[0], "--launch-controls", "chunk")
+        assert refused == f"Run {runs[0]} has no task 'chunk' to permute; its tasks are pos, ner."
+        assert "is a control itself" in lab.refusal("relations", str(queued[0]), "--launch-controls", "ner")
+        assert "name the tasks to permute" in lab.refusal("relations", runs[0], "--launch-controls", ",")
+
 
 class TestTaskEmbeddings:
     def test_cosines_of_an_mtl_run_at_any_step(self, lab: Laboratory) -> None:
