@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.errors import ConfigError
 from core.registry import FULL
 from core.studies import (
+    balancing,
     dissertation,
     new_task,
     priors,
@@ -31,6 +32,7 @@ STUDIES: dict[str, Study] = {
     "simulator": simulator.STUDY,
     "tea": tea.STUDY,
     "task-embeddings": task_embeddings.STUDY,
+    "balancing": balancing.STUDY,
 }
 """The studies by name. A new one is a file and a line here."""
 

@@ -109,6 +109,7 @@ RECORDS: Sequence[Record] = (
     Record("simulator"),
     Record("tea"),
     Record("task-embeddings"),
+    Record("balancing"),
 )
 """All published records."""
 PAIRS = "scarce-minilm"

@@ -1,0 +1,91 @@
+"""Does balancing tasks help, beside sharing and beside relations? All methods at their defaults.
+
+Tasks share a BiLSTM over a frozen encoder, as in the first card of Launch. Nothing is searched: a method is
+judged as a reader gets it, and dev chooses the epoch alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.studies.study import Method, Setting, Study
+
+_TITLES = {
+    "uncertainty": "Uncertainty",
+    "dwa": "DWA",
+    "pcgrad": "PCGrad",
+    "upgrad": "UPGrad",
+    "cagrad": "CAGrad",
+}
+_METHODS = (
+    Method("stl", "STL", ({"paradigm": "stl"},)),
+    Method("mtl", "MTL", ({"paradigm": "mtl"},)),
+    *(Method(name, title, ({"paradigm": "mtl", "balancing": name},)) for name, title in _TITLES.items()),
+    Method("relational", "MRN, relational", ({"paradigm": "mrn", "prior": "relational"},)),
+    Method("paper", "MRN, published", ({"paradigm": "mrn", "prior": "paper"},)),
+)
+
+_BILSTM: dict[str, Any] = {
+    "encoder": "minilm+bilstm",
+    "encoder_training": "frozen",
+    "bilstm_hidden": 64,
+    "lr_bilstm": 6e-3,
+}
+
+
+def _setting(
+    name: str, title: str, corpus: str, tasks: str, alignment: str, *, part: str = "real", **fields: Any
+) -> Setting:
+    names = tuple(tasks.split())
+    base = {"corpus": corpus, "tasks": names, "alignment": alignment, **_BILSTM, **fields}
+    return Setting(name, title, part, base, names, tuple(method.name for method in _METHODS))
+
+
+STUDY = Study(
+    "balancing",
+    "Balancing tasks",
+    "Do weights of losses, or combined gradients, help tasks that share a BiLSTM?",
+    (
+        _setting(
+            "tag-sets",
+            "Two small tag sets",
+            "demo-both-pos?dev=50",
+            "pos-a pos-b",
+            "exact",
+            part="demo",
+            fraction=0.03,
+            batch_size=4,
+            epochs=15,
+        ),
+        _setting(
+            "unequal-tag-sets",
+            "Two unequal tag sets, 1,200 and 150 words",
+            "apart:demo-both-pos?tokens=1200,150&dev=50",
+            "pos-a pos-b",
+            "exact",
+            part="demo",
+            batch_size=4,
+            epochs=6,
+        ),
+        _setting(
+            "unequal-corpora",
+            "POS of two unequal corpora, 5,000 and 500 words",
+            "apart:both-pos?tokens=5000,500&dev=250&test=1000",
+            "pos-2003 pos-2000",
+            "exact",
+            epochs=10,
+        ),
+        _setting(
+            "conll2003-5",
+            "POS, chunks and NER, 5% of CoNLL-2003",
+            "conll2003?dev=200&test=1000",
+            "pos chunk ner",
+            "cooccurrence",
+            fraction=0.05,
+            epochs=5,
+        ),
+    ),
+    _METHODS,
+    "mtl",
+    small={"setting": "tag-sets"},
+)
