@@ -88,24 +88,26 @@ def verify_verb(
 
     text = _read(given_path(file))
     with _of_exports(exports) if exports else opened_store(ctx) as store:
-        found = verify(store, text)
+        verified = verify(store, text)
     if json_:
         print_json(
             {
-                "made": found.made,
-                "mrnlab": found.version,
-                "runs": found.runs,
-                "figures": found.figures,
-                "differences": list(found.problems),
+                "made": verified.made,
+                "mrnlab": verified.version,
+                "runs": verified.runs,
+                "figures": verified.figures,
+                "differences": list(verified.problems),
             }
         )
     else:
-        for problem in found.problems:
+        for problem in verified.problems:
             print_text(problem)
-        log(f"Made {found.made} by mrnlab {found.version} from {plural(found.runs, 'run')}.")
-        if not found.problems:
-            print_text(f"All {found.figures} cells of its tables, and the answer, are as the runs give them.")
-    if found.problems:
+        log(f"Made {verified.made} by mrnlab {verified.version} from {plural(verified.runs, 'run')}.")
+        if not verified.problems:
+            print_text(
+                f"All {verified.figures} cells of its tables, and the answer, are as the runs give them."
+            )
+    if verified.problems:
         raise typer.Exit(1)
 
 
