@@ -80,7 +80,7 @@ TINY: Scores = {
 }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @example(TINY)
 @given(drawn_scores)
 def test_six_surfaces_say_the_same(scores: Scores) -> None:
