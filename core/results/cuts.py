@@ -18,6 +18,7 @@ from core.mrn.alignments import LabelCounts, align
 from core.mrn.alignments.cut import Cut, cut_alignment, parse_cut
 from core.mrn.alignments.mapping import keep_mapping
 from core.mrn.relations import related_tasks
+from core.paths import upload_dir
 from core.results.comparisons import Difference, answers
 from core.results.samples import one_per_seed, readable
 from core.results.table import ResultRow, ResultTable, tabulate
@@ -136,18 +137,16 @@ def _differ_in_alignment(row: ResultRow, base: ResultRow) -> bool:
 
 
 def cuts_of(store: Store, run: Run, split: str = "test") -> list[CutLoss]:
-    """What the cuts of that run's configuration lose, by their finished runs."""
-    config = run.config
-    like = [
-        other
-        for other in store.runs(states={RunState.SUCCEEDED})
-        if other.config.paradigm == "mrn"
-        and other.config.corpus == config.corpus
-        and (other.configuration_id == run.configuration_id or cut_name_of(other.config) is not None)
-    ]
+    """What the cuts of that run's configuration lose, by their finished runs.
+
+    Cuts are those whose mappings the laboratory keeps: only descriptions with these are asked for.
+    """
+    files = sorted((upload_dir() / "mappings").glob("cut-*.csv"))
+    cut = [run.config.with_(alignment=f"mapping:{file}").configuration_id for file in files]
+    like = readable(store.runs_of([run.configuration_id, *cut], {RunState.SUCCEEDED}))[0]
     if all(other.configuration_id == run.configuration_id for other in like):
         return []
-    runs = one_per_seed(readable(like)[0], store.conditions(like))
+    runs = one_per_seed(like, store.conditions(like))
     scores = store.scores([each.id for each in runs], with_reports=False)
     table = tabulate(runs, scores, split, conditions=store.conditions(runs))
     mine = {of.id for of in runs if of.configuration_id == run.configuration_id}

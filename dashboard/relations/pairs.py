@@ -20,6 +20,7 @@ from dashboard.components.charts import chart, matrix_player
 from dashboard.relations import summary, views
 from dashboard.relations.charts import pair_chart
 from dashboard.relations.controls import MODES, PLAYER, Selection
+from dashboard.relations.cut import cut_link
 from dashboard.relations.snapshots import PlayerData, RelationsState, corner, player_data, read_state
 from dashboard.relations.verdicts import decided, draw_basis
 from dashboard.relations.views import BEYOND, Bools, Floats, signed
@@ -100,6 +101,8 @@ def draw(selection: Selection) -> None:
             chosen = _pair_table(state, values, gold, verdicts)
             with line:
                 _pair_line(state, chosen)
+    if state.view != "side":
+        cut_link(state.runs[0], state.mode, _chosen_pair(state))
     if not state.is_learned:
         summary.embedding_note(state)
         return

@@ -1,0 +1,80 @@
+"""Relations cuts a link: the button queues seeds with a mapping, or says why not; the loss is shown."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+from core.config import RunConfig
+from core.mrn.relations import Relations
+from core.records import Snapshot, SplitResult, TaskFacts
+from core.results.cuts import cut_name_of
+from core.store import RunState, Store
+from core.tasks import score_task
+from tests.making import corpus_folder, finished, run_facts
+from tests.pages.conftest import App, Open, app_at, problems, words
+
+LABELS = [["N", "V"], ["V", "N"]] * 10
+
+
+def trained(store: Store, config: RunConfig, wrong: int) -> int:
+    """A finished run with relations, that predicts so many sentences wrongly."""
+    facts = tuple(TaskFacts(task, "plain", ("N", "V"), "accuracy", 9, 9) for task in config.tasks)
+    guess = [["V", "V"] if row < wrong else labels for row, labels in enumerate(LABELS)]
+    scores = tuple(score_task(task, "plain", LABELS, guess) for task in config.tasks)
+    owners = (("a", "b"), ("a", "b"))
+    learned = Relations(np.array([[1, 0.5], [0.5, 1]]), np.eye(2), np.zeros((16, 0)), 1.0)
+    return finished(
+        store,
+        config,
+        run_facts(tasks=facts, alignment=str(config.alignment), label_names=("N", "V"), label_owners=owners),
+        Snapshot(10, 1.0, learned),
+        SplitResult("test", 1, scores, {}, {}),
+    )
+
+
+def corpus(folder: Path, alignment: str) -> RunConfig:
+    block = "".join(f"w {a} {a}\nx {b} {b}\n\n" for a, b in LABELS)
+    named = corpus_folder(folder, {f"{split}.conll": block for split in ("train", "dev", "test")})
+    return RunConfig.build(
+        corpus=named, columns="tokens,a,b", tasks="a,b", paradigm="mrn", alignment=alignment
+    )
+
+
+def opened(run: int) -> AppTest:
+    """Relations of that run with its pair of tasks chosen."""
+    app: App = app_at("relations")  # type: ignore[assignment]
+    app.query_params.update({"run": str(run), "view": "One run", "pair": ["a", "b"]})
+    return app.run()
+
+
+def test_a_link_is_cut_and_its_loss_shown(open_page: Open, laboratory: Path) -> None:
+    config = corpus(laboratory / "small", "exact")
+    with closing(Store.open()) as store:
+        runs = [trained(store, config.with_(seed=seed), seed % 2) for seed in range(1, 7)]
+    app = opened(runs[0])
+    assert problems(app) == []
+    app.button(key="cut_link").click().run()
+    assert problems(app) == []
+    with closing(Store.open()) as store:
+        queued = store.runs(states={RunState.QUEUED})
+        assert {run.config.seed for run in queued} == set(range(1, 7))
+        assert {cut_name_of(run.config) for run in queued} == {"a–b"}
+        for run in queued:
+            trained(store, run.config, 6 + run.config.seed % 2 + (run.config.seed == 1))
+    app = opened(runs[0])
+    assert "Cutting a–b costs a 1" in words(app)
+    compare = open_page("compare", run=",".join(map(str, range(1, 19))))
+    assert "Cutting a–b costs a 1" in words(compare)
+
+
+def test_what_cannot_be_cut_is_a_sentence(open_page: Open, laboratory: Path) -> None:
+    config = corpus(laboratory / "small", "disjoint")
+    with closing(Store.open()) as store:
+        run = trained(store, config, 0)
+    app = opened(run)
+    app.button(key="cut_link").click().run()
+    assert any("a and b share no row" in text for text in problems(app))
