@@ -67,7 +67,7 @@ def appendix(store: Store, run_ids: Sequence[int]) -> list[Part]:
 
 
 def configuration(store: Store, run_ids: Sequence[int]) -> list[Part]:
-    """Returns what was trained where at which cost, the commands that train it again, and the versions."""
+    """What was trained where at which cost, the commands that train it again, and the versions."""
     results = stored_results(store, run_ids, with_facts=True)
     parts: list[Part] = []
     for group, runs in results.groups.items():

@@ -30,7 +30,7 @@ _MARKUP = Markup(
 
 
 def html(part: Part, *, name: str = "", level: int = 1) -> str:
-    """Returns a part of a report as HTML. `name` is of a table, by which `mrnlab verify` finds it.
+    """A part of a report as HTML. `name` is of a table, by which `mrnlab verify` finds it.
 
     Headings are `level` levels lower than they are by themselves.
     """

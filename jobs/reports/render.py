@@ -207,12 +207,12 @@ def report_records(run: RunWithFacts, score: StoredScore) -> list[dict[str, obje
 
 
 def csv_text(columns: Sequence[str], records: Iterable[Mapping[str, object]], delimiter: str = ",") -> str:
-    """Returns CSV with a header and a line per record; columns that a record lacks are empty."""
+    """CSV with a header and a line per record; columns that a record lacks are empty."""
     return csv_lines(columns, ([record.get(column) for column in columns] for record in records), delimiter)
 
 
 def csv_lines(head: Sequence[str], rows: Iterable[Sequence[object]], delimiter: str = ",") -> str:
-    """Returns CSV of these rows, quoted where needed; no cell is a formula."""
+    """CSV of these rows, quoted where needed; no cell is a formula."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerows(map(spreadsheet_cell, row) for row in (head, *rows))
