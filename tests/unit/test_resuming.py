@@ -19,6 +19,7 @@ from core.checkpoints.sealed import opened, seal
 from core.checkpoints.shared_storage import Artefacts
 from core.errors import DataChanged
 from core.records import Event, Note, Saved
+from core.registry import GRADIENT_BALANCING
 from tests.tiny import tiny_bert
 from tests.toys import TEXT_TASKS, corpus, sentences, text_corpus
 from tests.unit.cut_trainings import (
@@ -82,6 +83,8 @@ def test_gone_on_from_every_state(encoder: str, tmp_path: Path, kind: str) -> No
     """Every attempt goes on from the last one's state, saves its own after so many steps and is cut off."""
     if kind == "gpu" and not torch.cuda.is_available():
         pytest.skip("no GPU here")
+    for package in GRADIENT_BALANCING.get(KINDS[kind].get("balancing", ""), ()):
+        pytest.importorskip(package, reason="TorchJD is not installed: pip install 'mrnlab[balancing]'")
     every, cuts = (0, STEPS) if kind == "mrn" else (4, 4)
     context = {"context_encoder": encoder} if "context" in kind else {}
     config = toy(**{"encoder": encoder + "+bilstm" * ("bilstm" in kind)} | KINDS[kind] | context)
