@@ -43,7 +43,11 @@ class Compared:
         for row in self.table.rows:
             of_row = [delta for delta in self.differences if delta.row.key == row.key]
             if of_row:
-                sentences.append(headline(row.name, self.baseline.name, of_row))
+                of_tasks = [delta for delta in of_row if delta.task != MEAN_OF_TASKS]
+                sentences.append(headline(row.name, self.baseline.name, of_tasks or of_row))
+                if of_tasks:
+                    means = (delta for delta in of_row if delta.task == MEAN_OF_TASKS)
+                    sentences += [f"{delta.task}: {delta.sentence}." for delta in means]
                 sentences += [
                     f"{delta.task}: {needed.sentence[:1].lower()}{needed.sentence[1:]} would decide it."
                     for delta in of_row

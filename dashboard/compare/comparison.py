@@ -143,6 +143,7 @@ def _asked(table: ResultTable, first: str, second: str) -> tuple[ResultTable, st
         if len(table.rows) > _PAIR:
             text = "Which differences are tested together. Fewer tests leave more of them decided."
             family = segments("Corrected for", _FAMILIES, key="family", labelled=True, help=text)
+        linked = st.query_params.get("matters", "")
         points = st.number_input(
             "What matters, points",
             min_value=0.0,
@@ -156,7 +157,20 @@ def _asked(table: ResultTable, first: str, second: str) -> tuple[ResultTable, st
             help="The smallest difference that matters. One that is surely smaller is equivalent.",
         )
     matters = MATTERS if points is None else points / 100
+    if linked and not _fits(linked):
+        st.caption(
+            f":material/warning: What matters is a number of points from 0 to 100, not '{escape(linked)}'; "
+            f"{100 * matters:g} is used."
+        )
     return table.asking(matters=matters, baseline=b if family == "baseline" else None), a, b
+
+
+def _fits(matters: str) -> bool:
+    """Whether the difference that matters in an address is one."""
+    try:
+        return 0 <= float(matters) <= 100
+    except ValueError:
+        return False
 
 
 def _verdicts(table: ResultTable) -> str:

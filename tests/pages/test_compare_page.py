@@ -545,3 +545,12 @@ def test_what_is_compared_stays_while_seeds_are_added_until_decided(
         finished_as(Store.open(), mtl(4, paradigm=paradigm), launch="until-decided-1")
     assert len(app.run().table[0].value) == 2
     assert "undecided, +1.50" in words(app)
+
+
+@pytest.mark.parametrize("matters", ["-1", "much", "500", "nan"])
+def test_an_impossible_difference_that_matters_is_a_sentence(
+    filled: Filled, open_page: Open, matters: str
+) -> None:
+    app = open_page("compare", matters=matters)
+    assert f"What matters is a number of points from 0 to 100, not '{matters}'; 0.05 is used." in words(app)
+    assert "What matters is a number" not in words(open_page("compare", matters="0.5"))

@@ -50,7 +50,8 @@ def test_a_sweep_is_one_row_and_the_undecided_say_how_many_seeds_they_need(
     result = lab.call("compare")
     assert result.exit_code == 0
     assert "MRN scores higher than MTL on ner (+3.40)" in result.stdout
-    assert "undecided on pos" in result.stdout
+    assert "undecided on pos." in result.stdout  # the mean over tasks is no task
+    assert "mean of tasks: " in result.stdout
     assert "pos: " in result.stdout
     assert "would decide it." in result.stdout
     assert "candidate by dev (3)" in result.stderr
