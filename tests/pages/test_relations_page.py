@@ -358,6 +358,14 @@ def test_controls_are_launched_with_the_same_seeds(open_page: Open, workers: lis
     assert "5 controls queued or in progress" in words(app)
 
 
+def test_labels_have_their_gains_once_a_reader_asks(open_page: Open, finished: Filled) -> None:
+    app = open_page("relations", run=str(finished.mrn[0]), view="Mean over seeds", mode="Labels")
+    assert "relation and gain" not in words(app)
+    app.session_state["relation_gains"] = True
+    app.run()
+    assert "Rank correlation of relation and gain: " in words(app) or "No MTL run" in words(app)
+
+
 def test_the_page_opens_on_runs_and_not_on_their_controls(open_page: Open) -> None:
     runs = five_seeds()
     five_seeds(permuted="ner")
@@ -412,7 +420,7 @@ def test_what_was_not_learned_is_no_matrix_but_how_to_learn_it(open_page: Open) 
     run_id = learned_run(of_tasks(relations().task), learn=("task",))
     for mode in ("Labels", "Features"):
         app = open_page("relations", run=str(run_id), mode=mode)
-        assert not app.get("bidi_component")
+        assert [part.key for part in app.get("bidi_component")] == ["skip_link"]
         (link,) = (link.proto.query_string for link in app.get("page_link") if link.proto.query_string)
         assert link == f"clone={run_id}&learn=task%2Clabel%2Cfeature"
         assert not app.get("button_group")[2:]  # no order, no gold labels
