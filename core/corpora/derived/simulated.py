@@ -29,6 +29,7 @@ from core.corpora.sampling import stream, until
 from core.corpora.types import Column, Corpus, Planted, Sentences, Task
 from core.errors import CorpusError
 from core.tasks import KINDS
+from core.tasks.packed import Packed
 from core.tasks.schemes import inside
 from core.wording import all_of, plural
 
@@ -121,58 +122,17 @@ class Simulated(CorpusRecipe):
 
     def make(self, corpus: Corpus, seed: int) -> Corpus:
         corpus = super().make(corpus, seed)
-        real = corpus.task(self._real(corpus.name, [task.name for task in corpus.tasks]))
-        if KINDS[real.scheme].reads != "words":
-            raise CorpusError(
-                f"{corpus.name}: {real.name} labels whole texts, and artificial labels are drawn for words; "
-                "name a task that labels words."
-            )
-        read: Callable[[str], str] = str
-        if self.scheme == "io":
-            if real.scheme != "iob2":
-                raise CorpusError(f"{corpus.name}: {real.name} has no spans; leave out scheme=io.")
-            read = inside
-            labels, inventory = (
-                tuple(dict.fromkeys(map(inside, names))) for names in (real.labels, real.inventory)
-            )
-            real = replace(real, labels=labels, inventory=inventory, trains_io=True)
-        if len(real.labels) < 2:
-            raise CorpusError(
-                f"{corpus.name}: {real.name} has {plural(len(real.labels), 'label')}, and artificial labels "
-                "can be drawn from two or more."
-            )
+        real = self._checked(corpus)
         names = self.auxiliary
-        if self.permuted is not None and self.permuted > len(names):
-            raise CorpusError(
-                f"{corpus.name}: the label names of {self.permuted} tasks cannot be permuted, for there are "
-                f"{len(names)} artificial ones; ask for fewer."
-            )
         alphas = list(islice(cycle(self.alpha), len(names)))
-        train = corpus.split("train")
-        real_sentences, others = self._drawn(corpus.name, train, real.name, seed)
+        drawn = self._drawn(corpus.name, corpus.split("train"), real.name, seed)
+        real_sentences, others = drawn
         # The sentences of each task, one after the other.
-        train = train.take(np.concatenate([real_sentences, *others.values()]))
+        train = corpus.split("train").take(np.concatenate([real_sentences, *others.values()]))
         words = train.column(real.name).rows
-        number = {label: index for index, label in enumerate(real.labels)}
-        truth = np.array([number.get(read(name), -1) for name in words.names], dtype=np.int64)[words.numbers]
-        columns = {real.name: truth}
-        for name, alpha in zip(names, alphas, strict=True):
-            columns[name] = artificial_labels(truth, alpha, len(real.labels), stream(seed, "labels", name))
-        renamed = names[len(names) - (self.permuted or 0) :]
-        for name in renamed:
-            columns[name] = other_names(len(real.labels), stream(seed, "names", name))[columns[name]]
-        sizes = [int(corpus.split("train").words[which].sum()) for which in others.values()]
-        shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
-        note = (
-            f"{real.name} has {int(train.words[: len(real_sentences)].sum()):,} training words; "
-            f"{plural(len(names), 'artificial task')} on {_extent(sizes)}, "
-            f"their labels drawn with seed {seed} at α = {shown}."
-        )
-        if renamed:
-            note += f" The label names of {all_of(renamed)} are permuted."
-        ends = dict(
-            zip((real.name, *others), accumulate(map(len, (real_sentences, *others.values()))), strict=True)
-        )
+        columns = self._columns(real, words, alphas, seed)
+        groups = (real_sentences, *others.values())
+        ends = dict(zip((real.name, *others), accumulate(map(len, groups)), strict=True))
         labelled = {}
         for task, column in columns.items():
             end = ends.get(task, len(train))
@@ -187,9 +147,76 @@ class Simulated(CorpusRecipe):
             train=replace(train, labels=labelled).of_words(),
             dev=corpus.split("dev").only([real.name]).of_words(),
             test=corpus.split("test").only([real.name]).of_words(),
-            notes=(*corpus.notes, note),
+            notes=(*corpus.notes, self._note(corpus, real.name, drawn, alphas, seed)),
             planted=partial(_planted, columns, (1.0, *alphas)),
         )
+
+    @property
+    def _renamed(self) -> list[str]:
+        """The artificial tasks whose label names are permuted."""
+        return self.auxiliary[self.tasks - (self.permuted or 0) :]
+
+    def _checked(self, corpus: Corpus) -> Task:
+        """The real task of a corpus, in the scheme asked for. Raises CorpusError where it is unfit."""
+        real = corpus.task(self._real(corpus.name, [task.name for task in corpus.tasks]))
+        if KINDS[real.scheme].reads != "words":
+            raise CorpusError(
+                f"{corpus.name}: {real.name} labels whole texts, and artificial labels are drawn for words; "
+                "name a task that labels words."
+            )
+        if self.scheme == "io":
+            if real.scheme != "iob2":
+                raise CorpusError(f"{corpus.name}: {real.name} has no spans; leave out scheme=io.")
+            labels, inventory = (
+                tuple(dict.fromkeys(map(inside, names))) for names in (real.labels, real.inventory)
+            )
+            real = replace(real, labels=labels, inventory=inventory, trains_io=True)
+        if len(real.labels) < 2:
+            raise CorpusError(
+                f"{corpus.name}: {real.name} has {plural(len(real.labels), 'label')}, and artificial labels "
+                "can be drawn from two or more."
+            )
+        if self.permuted is not None and self.permuted > self.tasks:
+            raise CorpusError(
+                f"{corpus.name}: the label names of {self.permuted} tasks cannot be permuted, for there are "
+                f"{self.tasks} artificial ones; ask for fewer."
+            )
+        return real
+
+    def _columns(
+        self, real: Task, words: Packed, alphas: Sequence[float], seed: int
+    ) -> dict[str, NDArray[np.int64]]:
+        """The number of each word's label, by task: that of the real task first."""
+        read: Callable[[str], str] = inside if self.scheme == "io" else str
+        number = {label: index for index, label in enumerate(real.labels)}
+        truth = np.array([number.get(read(name), -1) for name in words.names], dtype=np.int64)[words.numbers]
+        columns = {real.name: truth}
+        for name, alpha in zip(self.auxiliary, alphas, strict=True):
+            columns[name] = artificial_labels(truth, alpha, len(real.labels), stream(seed, "labels", name))
+        for name in self._renamed:
+            columns[name] = other_names(len(real.labels), stream(seed, "names", name))[columns[name]]
+        return columns
+
+    def _note(
+        self,
+        corpus: Corpus,
+        real: str,
+        drawn: tuple[NDArray[np.int64], Mapping[str, NDArray[np.int64]]],
+        alphas: Sequence[float],
+        seed: int,
+    ) -> str:
+        """What was drawn."""
+        words = corpus.split("train").words
+        sizes = [int(words[which].sum()) for which in drawn[1].values()]
+        shown = ", ".join(f"{alpha:g}" for alpha in dict.fromkeys(alphas))
+        note = (
+            f"{real} has {int(words[drawn[0]].sum()):,} training words; "
+            f"{plural(self.tasks, 'artificial task')} on {_extent(sizes)}, "
+            f"their labels drawn with seed {seed} at α = {shown}."
+        )
+        if self._renamed:
+            note += f" The label names of {all_of(self._renamed)} are permuted."
+        return note
 
     def _drawn(
         self, corpus: str, train: Sentences, real: str, seed: int

@@ -31,7 +31,7 @@ from core.corpora.layout.names import names_of
 from core.corpora.layout.no_label import is_blank, is_code, no_label
 from core.corpora.layout.report import reported
 from core.corpora.layout.rules import NO_ROW, beside_texts, beside_words, cells_of_texts, kinds_of
-from core.corpora.readers.dataset_cells import unpacked
+from core.corpora.readers.dataset_cells import Tables, unpacked
 from core.corpora.readers.text_rows import check_characters
 from core.corpora.readers.texts import text_sentence
 from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
@@ -143,39 +143,46 @@ def corpus_of(
     tables, cell_notes = unpacked(name, tables, _SEEN)
     described = _described(name, tables["train"][1], is_chosen=bool(columns))
     described = replace(described, no_label=_no_labels(described, [table for _, table in tables.values()]))
-    roles = described.layout
-    notes = cell_notes
+    sentences, row_notes = _read(name, described, tables)
+    files = {split: tables[split][0] for split in sentences}
+    roles, notes = described.layout, [*cell_notes, *row_notes]
+    corpus = assemble(name, sentences, notes, _tag_lists(described), roles.task_schemes, files=files)
+    examples = _examples(roles, tables["train"][1])
+    labelled = _labelled(roles, {split: table for split, (_, table) in tables.items()})
+    return reported(corpus, roles, layout, examples, labelled, revision=revision)
+
+
+def _read(name: str, described: _Table, tables: Tables) -> tuple[dict[Split, Sentences], list[str]]:
+    """The sentences of the splits that have labels, and notes on the rows and splits that were left out.
+
+    Raises CorpusError where no training row, or no row to test on, has a label.
+    """
+    tasks = described.layout.tasks
     sentences: dict[Split, Sentences] = {}
     lacking: dict[Split, str] = {}
+    notes: list[str] = []
     for split, (title, table) in tables.items():
-        missing = [column for column in roles.tasks if column not in table.column_names]
-        if split != "train" and len(missing) == len(roles.tasks):
-            lacking[split] = "a label"
-            rows = plural(len(table), "row")
-            notes.append(f"{title}: none of {rows} has a label; the split was left out.")
-            continue
-        if missing:
-            raise CorpusError(
-                f"{name}: the split {title} has no column {missing[0]}, which that of training has."
-            )
-        kept, counts = _sentences(name, described, title, table)
+        missing = [column for column in tasks if column not in table.column_names]
+        kept, counts = None, Counter[str]()
+        if split == "train" or len(missing) < len(tasks):
+            if missing:
+                raise CorpusError(
+                    f"{name}: the split {title} has no column {missing[0]}, which that of training has."
+                )
+            kept, counts = _sentences(name, described, title, table)
         if kept:
             sentences[split] = kept
             notes += [f"{title}: {plural(count, 'row')} {what}." for what, count in counts.items()]
         else:
             lacking[split] = "a label of each word" if _UNLABELLED in counts else "a label"
-            count = plural(len(table), "row")
-            notes.append(f"{title}: none of {count} has {lacking[split]}; the split was left out.")
+            rows = plural(len(table), "row")
+            notes.append(f"{title}: none of {rows} has {lacking[split]}; the split was left out.")
     chosen: tuple[tuple[Split, tuple[Split, ...]], ...] = (("train", ("train",)), ("test", ("test", "dev")))
     for needed, may_be in chosen:
         if sentences.keys().isdisjoint(may_be):
             what = lacking.get(needed, "a label")
             raise CorpusError(f"{name}: no row of its {needed} split has {what}; choose other splits.")
-    files = {split: tables[split][0] for split in sentences}
-    corpus = assemble(name, sentences, notes, _tag_lists(described), roles.task_schemes, files=files)
-    examples = _examples(roles, tables["train"][1])
-    labelled = _labelled(roles, {split: table for split, (_, table) in tables.items()})
-    return reported(corpus, roles, layout, examples, labelled, revision=revision)
+    return sentences, notes
 
 
 def _chosen(name: str, table: Dataset, columns: Sequence[str]) -> Dataset:
