@@ -13,7 +13,9 @@ import pytest
 from core.corpora import load
 from core.corpora.catalogue.uploads import save_dataset
 from core.corpora.layout.cells import cell_value
+from core.corpora.layout.fields import Field
 from core.corpora.layout.no_label import no_label
+from core.corpora.layout.rules import beside_words
 from core.corpora.readers.lines import GivenFile
 from core.corpora.readers.texts import read_asked
 from core.corpora.types import Corpus
@@ -405,3 +407,34 @@ def test_marks_where_files_were_joined_are_left_out_and_counted(ending: str, tmp
     corpus = load(corpus_folder(tmp_path / "mine", files))
     assert not any("\ufeff" in word for sentence in corpus.train for word in sentence.tokens)
     assert f"train.{ending}: 1 byte order mark inside left out (the first on line " in counted(corpus)
+
+
+_WORDS = Field("tokens", True, "text", [["Ada", "ran"], ["Bo", "sat"]])
+
+
+@pytest.mark.parametrize(("lengths", "is_task"), [((2, 2), True), ((2, 1), True), ((1, 1), False)])
+def test_lists_of_which_most_are_not_as_long_as_the_words_are_no_labels(
+    lengths: tuple[int, int], is_task: bool
+) -> None:
+    column = Field("ner", True, "names", [[0, 1][:length] for length in lengths], ("O", "B-PER"))
+    labels, _, left_out = beside_words([_WORDS, column], _WORDS)
+    assert labels == ["ner"] * is_task
+    assert left_out == ({} if is_task else {"ner": "its lists are not as long as those of the words"})
+
+
+def test_labels_of_rows_are_of_sentences_where_words_have_labels_and_of_texts_elsewhere() -> None:
+    text = Field("text", False, "text", ["Ada ran", "Bo sat"])
+    intent = Field("intent", False, "names", [0, 1], ("go", "stay"))
+    ner = Field("ner", True, "names", [[1, 0], [1, 0]], ("O", "B-PER"))
+    assert beside_words([_WORDS, text, intent, ner], _WORDS)[:2] == (["ner"], ["intent"])
+    assert beside_words([_WORDS, text, intent], _WORDS)[:2] == ([], [])
+
+
+def test_a_column_of_texts_without_any_label_says_so_in_the_report(tmp_path: Path) -> None:
+    rows = "text,label,mood\nAda ran,go,\nBo sat,stay,\n"
+    corpus = load(corpus_folder(tmp_path / "mine", {f"{split}.csv": rows for split in ("train", "test")}))
+    (reading,) = corpus.readings
+    assert [(column.title, column.notes) for column in reading.columns][1:] == [
+        ("mine (column label)", ()),
+        ("mood", ("left out: no row has a label of it.",)),
+    ]
