@@ -68,7 +68,7 @@ def suspects_view(compared: ComparedRuns, table: ResultTable, task: str) -> None
                 icon=":material/download:", on_click="ignore",
             )  # fmt: skip
     shown = of_task.places[:_MOST_LISTED]
-    picked = _table(shown)
+    picked = _table(shown, count)
     of_sentences = shown[:_MOST_SENTENCES] if picked is None else [picked]
     draw_blocks([_block(each, of_task) for each in of_sentences], key="suspect_sentences")
     st.caption(
@@ -95,8 +95,8 @@ def _files(runs: Sequence[Run]) -> Files | None:
         return None  # `suspects_of` says what is missing
 
 
-def _table(shown: Sequence[Suspect]) -> Suspect | None:
-    """Draws the places in a table; the selected one, else the one in the address."""
+def _table(shown: Sequence[Suspect], total: int) -> Suspect | None:
+    """Draws these places of `total` in a table; returns the one in the address, which a selection sets."""
     places = [f"{each.sentence}.{each.start}" for each in shown]
     frame = pd.DataFrame(
         {
@@ -123,9 +123,8 @@ def _table(shown: Sequence[Suspect]) -> Suspect | None:
         column_config={"Agree": st.column_config.NumberColumn("Agree, %", width=70)},
         alt="Places that runs contradict, with annotated and predicted labels",
     )
-    st.caption(
-        "Select a row to read its sentence." + f" The first {_MOST_LISTED}." * (len(shown) == _MOST_LISTED)
-    )
+    first = f" The first {_MOST_LISTED} of {total:,}." * (total > _MOST_LISTED)
+    st.caption(f"Select a row to read its sentence.{first}")
     place = st.query_params.get(_PICKED, "")
     return shown[places.index(place)] if place in places else None
 

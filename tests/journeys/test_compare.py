@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from core.config import RunConfig
+from core.store import Store
+from tests import where_store
 from tests.journeys.browser import picture
 from tests.journeys.conftest import Laboratory
 
@@ -61,3 +64,32 @@ def test_from_the_answer_to_the_sentences_and_a_table_to_paste(
     rows = list(csv.DictReader(io.StringIO((tmp_path / "scores.csv").read_text(encoding="utf-8"))))
     assert {row["task"] for row in rows} == {"pos", "chunk", "ner"}
     assert all(0 < float(row["mean"]) < 1 for row in rows)
+
+
+def test_a_click_on_a_bucket_shows_its_sentences(filled_laboratory: Laboratory, page: Page) -> None:
+    page.goto(filled_laboratory.link("compare", to="MTL", closer="Where", task="ner"))
+    marks = page.locator(".st-key-where_forest .scatterlayer .point")
+    marks.first.wait_for(timeout=60_000)
+    marks.first.scroll_into_view_if_needed()
+    at = marks.first.bounding_box()
+    assert at is not None
+    page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
+    expect(page.get_by_text("makes fewer errors in")).to_be_visible()
+    assert "bucket=" in page.url
+    picture(page, "compare-where")
+
+
+def test_suspects_are_saved_for_an_annotator(
+    filled_laboratory: Laboratory, store: Store, page: Page, tmp_path: Path
+) -> None:
+    config = RunConfig.build(corpus="demo?train=200", tasks="pos,ner", paradigm="mtl")
+    runs = where_store.fill(store, config, seeds=(1,), wrong=lambda paradigm, is_unseen: 0.9)
+    chosen = ",".join(map(str, runs))
+    page.goto(filled_laboratory.link("compare", run=chosen, closer="Suspects", task="pos"))
+    expect(page.get_by_text("Gold is never changed")).to_be_visible(timeout=60_000)
+    assert page.locator(".block").first.locator(".who").all_inner_texts()[:2] == ["gold", "runs"]
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CoNLL").click()
+    download.value.save_as(tmp_path / "suspects.conll")
+    assert (tmp_path / "suspects.conll").read_text(encoding="utf-8").startswith("# pos, test sentence")
+    picture(page, "compare-suspects")
