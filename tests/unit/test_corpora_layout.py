@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from core.corpora import load
 from core.corpora.catalogue.uploads import save_dataset
 from core.corpora.layout.cells import cell_value
+from core.corpora.layout.doubts import Labels, label_doubts
 from core.corpora.layout.fields import Field
 from core.corpora.layout.no_label import no_label
 from core.corpora.layout.rules import beside_words
@@ -438,3 +440,14 @@ def test_a_column_of_texts_without_any_label_says_so_in_the_report(tmp_path: Pat
         ("mine (column label)", ()),
         ("mood", ("left out: no row has a label of it.",)),
     ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_joined"),
+    [("joy;love love;joy", True), ("joy;love joy", True), ("joy;love joy;hate calm", False)],
+)
+def test_labels_seem_joined_where_each_part_comes_again(labels: str, is_joined: bool) -> None:
+    counts = Counter(labels.split())
+    doubts = label_doubts(Labels("sentence", counts, "mood", counts))
+    assert [doubt for doubt in doubts if "to join several" in doubt] == list(doubts)
+    assert bool(doubts) == is_joined

@@ -10,9 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from core.corpora.assembly import SPLITS
-from core.corpora.readers.conll import read_table
-from core.corpora.readers.conll_names import ColumnProposal, propose
-from core.corpora.readers.files import file_format, read_splits, split_in, split_of
+from core.corpora.readers.conll_names import ColumnProposal
+from core.corpora.readers.files import columns_of_file, read_splits, split_in, split_of
 from core.corpora.readers.unread import check_files, check_folders, parallel_files
 from core.corpora.types import Corpus, Split
 from core.errors import CorpusError
@@ -134,9 +133,7 @@ def detect_columns(path: str | Path) -> ColumnProposal | None:
     path = Path(path)
     if path.is_dir():
         path = find_splits(path)["train"]
-    if file_format(path) != "columns":
-        return None
-    return propose(read_table(path), path)
+    return columns_of_file(path)
 
 
 def read_folder(

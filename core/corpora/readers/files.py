@@ -15,7 +15,13 @@ from core.corpora.layout.fields import Layout
 from core.corpora.layout.report import reported
 from core.corpora.readers import lists, texts
 from core.corpora.readers.conll import Table, left_out_notes, named, read_table
-from core.corpora.readers.conll_names import check_names, labels_of_comments, name_columns
+from core.corpora.readers.conll_names import (
+    ColumnProposal,
+    check_names,
+    labels_of_comments,
+    name_columns,
+    propose,
+)
 from core.corpora.readers.conllu import CONLLU, FEATURE, is_conllu, read_conllu
 from core.corpora.readers.lines import Source, marks_inside
 from core.corpora.readers.lists import cells_in, holds_lists, read_lists
@@ -97,6 +103,11 @@ def _check_commas(file: Source) -> None:
     for mark, name in ((";", "semicolons"), ("\t", "tabs")):
         if mark in line and "," not in line:
             raise CorpusError(f"{file}, line 1: has {name} and no comma; save the file with commas.")
+
+
+def columns_of_file(file: Source) -> ColumnProposal | None:
+    """Proposed names for the columns of a CoNLL file; None for others. Raises CorpusError."""
+    return propose(read_table(file), file) if file_format(file) == "columns" else None
 
 
 def read_splits(
