@@ -176,6 +176,7 @@ OF_ONE: Mapping[str, Sequence[str]] = {
     "tag": ("RUN 'A word .'",),
     "export": ("RUN exported",),
     "decide": ("RUN RUN --dry-run",),
+    "report": ("RUNS --out report.html",),
     "import": ("exported",),
     "doctor": ("", "--json"),
     "keyword": ("RUNS --add old",),
@@ -190,6 +191,7 @@ ELSEWHERE = {
     "worker": "tests/unit/test_worker.py: it fails a run that it cannot read",
     "dashboard": "the pages above",
     "corpus": "tests/unit/cli/test_corpus.py: it opens no store",
+    "verify": "tests/pages/test_report_files.py: it reads a report",
     "import-predictions": "tests/unit/test_predictions.py: it reads descriptions alone",
 }
 
