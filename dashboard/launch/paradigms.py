@@ -9,7 +9,7 @@ import streamlit as st
 from core.config import PARADIGMS
 from dashboard.theme import PARADIGM_NAMES, TASK_COLOURS
 
-_WORDS = {
+WORDS = {
     "stl": ("Single-task learning", "An encoder and a head for each task, a run per task: the baseline."),
     "mtl": ("Multi-task learning", "One encoder for all tasks and a head for each: tasks share the encoder."),
     "mrn": (
@@ -26,7 +26,7 @@ def paradigms() -> None:
     """Draws the picture, name and description of each paradigm, in a row if there is room."""
     with st.container(horizontal=True, gap="medium"):
         for paradigm in PARADIGMS:
-            name, text = _WORDS[paradigm]
+            name, text = WORDS[paradigm]
             with st.container(horizontal=True, vertical_alignment="center", wrap=False, width=_TOGETHER):
                 st.image(picture(paradigm), width=140, alt=f"{PARADIGM_NAMES[paradigm]}: {text}")
                 with st.container(gap=None):

@@ -19,9 +19,8 @@ import jinja2
 from core import __version__
 from core.errors import MRNLabError
 from core.report import PARTS, Report, ReportAsked
-from core.results.signature import signature
 from core.store import Store
-from core.wording import all_of, plural
+from core.wording import plural
 from dashboard.components.charts import MATRIX, MATRIX_HELPERS, read_asset, script
 from dashboard.report import examples, figures, training
 from dashboard.report.placed import Placed, markdown_html
@@ -107,11 +106,9 @@ def _built(store: Store, asked: ReportAsked, made: datetime, most_steps: int) ->
     seeds = {run.config.seed for run in runs}
     return Report(
         _page(
-            title=asked.title or _title(first.data, [row.method for row in first.table.rows]),
+            title=asked.title or first.title,
             made=f"{made:%-d %B %Y}",
             counts=f"{plural(len(runs), 'run')}, {plural(len(seeds), 'seed')}",
-            tasks=figures.colour_key(list(first.table.scored_tasks)),
-            signature=signature(first.table),
             opening=texts.get("", ""),
             notes=[note for note in (results.note,) if note],
             sections=sections,
@@ -125,10 +122,6 @@ def _built(store: Store, asked: ReportAsked, made: datetime, most_steps: int) ->
 def _folded(text: str) -> str:
     about = "Data, dev beside test scores, every hyperparameter with how it was chosen, commands, versions"
     return f"<details><summary>{about}</summary>{text}</details>"
-
-
-def _title(data: str, methods: list[str]) -> str:
-    return f"{all_of(list(dict.fromkeys(methods))[:4])} on {data}"
 
 
 def _texts(asked: ReportAsked) -> dict[str, str]:

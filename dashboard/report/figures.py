@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.evaluation.comparison import UNDECIDED
 from core.evaluation.statistics import CONFIDENCE
 from core.results.comparisons import Difference
@@ -10,9 +12,10 @@ from core.results.series import baselines, number_series, scores_against
 from core.results.table import MEAN_OF_TASKS
 from core.results.where import ERRORS, SCHEME, Where, where_of
 from core.store import Store
-from dashboard.report.placed import NotThere, Placed, caption, key
+from dashboard.launch.paradigms import WORDS
+from dashboard.report.placed import NotThere, Placed, caption
 from dashboard.shared import resources
-from dashboard.theme import ramp
+from dashboard.theme import PARADIGM_NAMES, ramp
 from jobs.reports.answered import Answered
 from jobs.reports.html import html, html_text
 from jobs.reports.where import where_sheets
@@ -21,7 +24,7 @@ _MOST_AGAINST = 2
 _MARKED = "Filled marks are decided, hollow ones undecided."
 
 
-def answer(of_data: list[Answered]) -> str:
+def answer(of_data: Sequence[Answered]) -> str:
     """The question and the answer on each data."""
     pieces = []
     for each in of_data:
@@ -39,10 +42,21 @@ def answer(of_data: list[Answered]) -> str:
         f"Higher, lower: a significant difference. Equivalent: surely smaller than {matters:g} points. "
         "Undecided: neither; more seeds may decide it. Dev chooses among candidates, test reports."
     )
-    return "".join(pieces) + caption(explained)
+    return "".join(pieces) + caption(explained) + _paradigms(of_data)
 
 
-def table(of_data: list[Answered]) -> str:
+def _paradigms(of_data: Sequence[Answered]) -> str:
+    """What the paradigms compared are, in a sentence each."""
+    used = {row.config.paradigm for each in of_data for row in each.table.rows}
+    words = (
+        f"<dt>{PARADIGM_NAMES[name]}</dt><dd>{html_text(f'{title}. {text}')}</dd>"
+        for name, (title, text) in WORDS.items()
+        if name in used
+    )
+    return f'<dl class="quiet">{"".join(words)}</dl>'
+
+
+def table(of_data: Sequence[Answered]) -> str:
     """The table of scores of each data with its signature, and the notes on its rows."""
     pieces = []
     for each in of_data:
@@ -52,7 +66,7 @@ def table(of_data: list[Answered]) -> str:
     return "".join(pieces)
 
 
-def forests(of_data: list[Answered], placed: Placed) -> str:
+def forests(of_data: Sequence[Answered], placed: Placed) -> str:
     """The differences of each data from the baseline: the forest and the numbers."""
     pieces = []
     for each in of_data:
@@ -74,7 +88,7 @@ def forests(of_data: list[Answered], placed: Placed) -> str:
     return "".join(pieces)
 
 
-def against(of_data: list[Answered], store: Store, placed: Placed) -> str:
+def against(of_data: Sequence[Answered], store: Store, placed: Placed) -> str:
     """Scores against the numbers in which configurations differ."""
     pieces: list[str] = []
     for each in of_data:
@@ -140,9 +154,3 @@ def errors(apart: Where) -> str:
     if not kinds:
         raise NotThere(f"Kinds of errors are those of spans; {apart.delta.task} has none.")
     return "".join(map(html, kinds))
-
-
-def colour_key(tasks: list[str]) -> str:
-    """The colours of the tasks, as charts and lanes have them."""
-    colours = resources.task_colours()
-    return f'<ul class="key">{"".join(key(task, colours.get(task, "")) for task in tasks)}</ul>'

@@ -39,6 +39,13 @@ class Answered:
     pair: tuple[ResultRow, ResultRow] | None
 
     @property
+    def title(self) -> str:
+        """The title of a report on this data."""
+        if self.pair is None:
+            return f"{self.table.rows[0].name} on {self.data}"
+        return f"{self.pair[0].name} against {self.pair[1].name} on {self.data}"
+
+    @property
     def question(self) -> str:
         """What the report asks of this data."""
         split, tasks = self.table.split, all_of(list(self.table.scored_tasks))
