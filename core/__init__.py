@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from core.library import describe as describe
     from core.library import train as train
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "Laboratory": "core.library",

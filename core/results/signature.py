@@ -12,7 +12,7 @@ from core.results.table import ResultTable
 def signature(table: ResultTable) -> str:
     """Version, text, split and scores, seeds, how candidates were chosen, tests, what matters.
 
-    `mrnlab 0.1.0 | conll2003 text 818db9, 5% of the data | test f1_conll | 5 seeds | candidate by dev (5) |
+    `mrnlab 0.2.0 | conll2003 text 818db9, 5% of the data | test f1_conll | 5 seeds | candidate by dev (5) |
     paired t, Holm over 3 | equivalent within 0.5`. What does not apply is left out; it is short enough for a
     caption.
     """

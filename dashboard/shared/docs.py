@@ -1,16 +1,19 @@
-"""The docs of a clone as a page: a file of docs/ or a section of it, `/docs?file=pages.md&section=launch`."""
+"""The docs as a page: a file of docs/ or a section of it, `/docs?file=pages.md&section=launch`."""
 
 from __future__ import annotations
 
 import functools
 import posixpath
 import re
+import sys
 from pathlib import Path
 from urllib.parse import urlencode
 
 import streamlit as st
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs"
+_OF_CLONE = Path(__file__).resolve().parents[2] / "docs"
+FOLDER = _OF_CLONE if _OF_CLONE.is_dir() else Path(sys.prefix) / "share" / "mrnlab" / "docs"
+"""Those of the clone, else those that were installed with the package."""
 _START, _OF_PAGES = "README.md", "pages.md"
 _HEADING = re.compile(r"^```[\s\S]*?^```|^(#+) (.*)$", re.MULTILINE)
 """A heading with its level, or a block of code, in which # begins a comment."""
