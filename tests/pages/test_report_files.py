@@ -70,6 +70,12 @@ class _Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
+def test_keys_have_the_colours_of_lines_and_no_other_style() -> None:
+    assert 'style="background:light-dark(#56616B,#C3CBD1)"' in key("MTL", of_theme(*PARADIGM_COLOURS["mtl"]))
+    for unsafe in ("red;position:fixed", "url(x)", "var(--st-text-color)"):
+        assert 'style="background:currentColor"' in key("MTL", unsafe)
+
+
 def test_a_report_has_all_parts_and_is_small(whole: Report) -> None:
     assert whole.missing == {}
     ids = [given.get("id") for tag, given in _Elements(whole.html).found if tag == "section"]
