@@ -11,8 +11,10 @@ import typer
 from core.config.fields import comma_list
 from core.errors import ConfigError, MRNLabError
 from core.results.compared import COMPARED_COLUMNS, Claim, Compared, compared, failures, parse_claim
+from core.results.comparisons import counts_sentence, verdict_counts
 from core.results.filter import parse_filter
 from core.results.stored import Results, stored_results
+from core.results.table import MEAN_OF_TASKS
 from core.results.where import WHERE_COLUMNS, Where, where
 from core.store import Store
 from core.wording import plural
@@ -216,3 +218,7 @@ def _print(answered: Sequence[Compared], format_: str) -> None:
         log(each.signature)
         for note in each.table.notes:
             log(note)
+    if len(answered) > 1:
+        of_tasks = [delta for each in answered for delta in each.differences if delta.task != MEAN_OF_TASKS]
+        for (a, b), counts in verdict_counts(of_tasks).items():
+            log(counts_sentence(a, b, counts, plural(len(answered), "data set")))

@@ -44,6 +44,16 @@ def swept(lab: Laboratory) -> list[int]:
     return ids
 
 
+def test_over_several_data_the_verdicts_of_tasks_are_counted(lab: Laboratory, swept: list[int]) -> None:
+    assert "data sets" not in lab.call("compare").stderr
+    for seed in SEEDS:
+        for paradigm, gain in (("mtl", 0.0), ("mrn", 0.1)):
+            scores = dict.fromkeys(("pos", "ner"), 0.5 + gain * (1 + NOISE[seed - 1]))
+            _finish(lab, seed, scores, 0.7, paradigm=paradigm, fraction=0.5)
+    counted = "MRN against MTL, 4 differences on 2 data sets: 3 higher, 0 lower, 0 equivalent, 1 undecided."
+    assert counted in lab.call("compare").stderr
+
+
 def test_a_sweep_is_one_row_and_the_undecided_say_how_many_seeds_they_need(
     lab: Laboratory, swept: list[int]
 ) -> None:
