@@ -132,8 +132,9 @@ class TestRuns:
         assert [run.id for run in store.runs_of([wanted, "unknown"])] == [other]
         assert store.runs_of([]) == []
 
-    def test_runs_that_were_added_together(self, store: Store) -> None:
+    def test_runs_that_were_added_together(self, store: Store, clock: Clock) -> None:
         first = store.add_runs([config(seed=1), config(seed=2)], "sweep")
+        clock.now += 1
         second = store.add_runs([config(seed=3), config(seed=4)], "sweep")
         assert [run.id for run in store.added_together(first[:1])] == first[::-1]
         assert [run.id for run in store.added_together([second[1], first[0]])] == [

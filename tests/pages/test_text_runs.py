@@ -238,7 +238,7 @@ def test_columns_of_runs_name_the_measure(open_page: Open, corpus: str) -> None:
     assert table.measures == {"mood": "accuracy", "same": "accuracy", "alike": "Pearson × 100"}
     app = open_page("runs")
     (listed,) = (frame for frame in app.dataframe if "alike, test" in frame.value.columns)
-    assert json.loads(listed.proto.columns)["alike, test"]["label"] == "alike, test Pearson × 100"
+    assert json.loads(listed.proto.columns)["alike, test"]["label"] == "alike, Pearson × 100"
 
 
 def test_what_is_said_of_a_text_is_no_markdown() -> None:
