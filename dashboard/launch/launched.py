@@ -42,7 +42,8 @@ def _card(runs: Sequence[Run], *, were_there: bool) -> None:
     is_paused = resources.store().paused_since() is not None
     left = seconds_left(tuple(active)) if active and not is_paused else None
     exist = were_there and not active
-    text = f"These {plural(len(runs), 'run')} exist" if exist else headline(states, left)
+    existing = "This run exists" if len(runs) == 1 else f"These {len(runs):,} runs exist"
+    text = existing if exist else headline(states, left)
     st.subheader(text, anchor=False)
     if exist:
         st.caption("Change a setting or train again.")

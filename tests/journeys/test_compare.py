@@ -87,7 +87,9 @@ def test_suspects_are_saved_for_an_annotator(
     chosen = ",".join(map(str, runs))
     page.goto(filled_laboratory.link("compare", run=chosen, closer="Suspects", task="pos"))
     expect(page.get_by_text("Gold is never changed")).to_be_visible(timeout=60_000)
-    assert page.locator(".block").first.locator(".who").all_inner_texts()[:2] == ["gold", "runs"]
+    lanes = page.locator(".block").first.locator(".who")
+    expect(lanes.nth(1)).to_be_visible()
+    assert lanes.all_inner_texts()[:2] == ["gold", "runs"]
     with page.expect_download() as download:
         page.get_by_role("button", name="CoNLL").click()
     download.value.save_as(tmp_path / "suspects.conll")

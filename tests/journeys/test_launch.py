@@ -85,7 +85,7 @@ def test_an_upload_and_a_clone(page: Page, filled_laboratory: Laboratory, tmp_pa
         (tmp_path / f"{split}.conll").write_text(text)
     run = filled_laboratory.filled.disjoint[0]
     page.goto(filled_laboratory.link("launch", clone=str(run)))
-    expect(page.get_by_role("heading", name="1 run done")).to_be_visible()
+    expect(page.get_by_role("heading", name="This run exists")).to_be_visible()
     expect(page.get_by_role("link", name="Watch")).to_be_visible()
     expect(page.get_by_role("textbox", name="Epochs")).to_have_value("8")
     expect(page.get_by_role("link", name=f"Filled in from run {run}")).to_be_visible()
@@ -121,7 +121,7 @@ def test_a_run_over_words_is_described_and_launched(
     expect(page.get_by_role("textbox", name="Word vectors")).to_have_attribute("placeholder", "glove")
     expect(page.get_by_role("textbox", name="LSTM layers")).to_be_visible()
     # The button launches the plan beside it, so each click waits for its plan.
-    main.get_by_role("button", name="crf", exact=True).click()
+    main.get_by_role("button", name="CRF", exact=True).click()
     _plan(page, "2 runs")
     main.get_by_role("button", name="linear", exact=True).first.click()
     _plan(page, "1 run")

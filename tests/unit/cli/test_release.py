@@ -102,7 +102,7 @@ def test_an_installed_release_is_whole(installed: Installed) -> None:
     installed.run("doctor")
     for study in STUDIES:
         assert installed.run("study", study, "--dry-run")
-    launch = ("launch", "--corpus", "demo?train=30", "--tasks", "pos", "--paradigm", "mtl,stl")
+    launch = ("launch", "--corpus", "demo?train=30", "--tasks", "pos,chunk", "--paradigm", "mtl,stl")
     described = installed.run(*launch, "--epochs", "1", "--seeds", "1", "--dry-run", "--json")
     assert json.loads(described)
 
