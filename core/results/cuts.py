@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +13,7 @@ from core.corpora import prepare
 from core.errors import MRNLabError
 from core.evaluation.comparison import HIGHER, LOWER
 from core.mrn.alignments import LabelCounts, align
-from core.mrn.alignments.cut import Cut, cut_alignment, parse_cut
+from core.mrn.alignments.cut import Cut, cut_alignment, cut_of, parse_cut
 from core.mrn.alignments.mapping import keep_mapping
 from core.mrn.relations import related_tasks
 from core.paths import upload_dir
@@ -24,8 +22,6 @@ from core.results.samples import one_per_seed, readable
 from core.results.table import ResultRow, ResultTable, tabulate
 from core.store import Run, RunState, Store
 from core.wording import all_of, signed_points
-
-_CUT = re.compile(r"cut-(?P<first>.+)-from-(?P<second>.+)-[0-9a-f]{12}")
 
 
 def cut_configs(store: Store, run_id: int, text: str) -> tuple[Cut, list[RunConfig]]:
@@ -103,27 +99,16 @@ def _points(delta: Difference, sign: int) -> str:
     return signed_points(sign * delta.mean).lstrip("+") + f" [{', '.join(bounds)}]" * bool(bounds)
 
 
-def cut_name_of(config: RunConfig) -> str | None:
-    """`chunk:NP–ner:PER` of a run with a cut; None of others."""
-    name, _, file = str(config.alignment or "").partition(":")
-    match = _CUT.fullmatch(PurePath(file).stem) if name == "mapping" else None
-    return None if match is None else f"{_side(match['first'])}–{_side(match['second'])}"
-
-
-def _side(text: str) -> str:
-    return ":".join(filter(None, text.partition("_")[::2]))
-
-
 def cut_losses(table: ResultTable) -> list[CutLoss]:
     """The cuts among the rows of a table that have the row without the cut beside them."""
     losses = []
     rows = {row.key: row for row in table.rows}
     for row in rows.values():
-        name = cut_name_of(row.config)
+        name = cut_of(row.config.alignment or "")
         if name is None:
             continue
         for base in rows.values():
-            if base.key == row.key or cut_name_of(base.config) is not None:
+            if base.key == row.key or cut_of(base.config.alignment or "") is not None:
                 continue
             differences = tuple(answers(table, row.key, base.key))
             if differences and _differ_in_alignment(row, base):

@@ -143,7 +143,7 @@ def field_text(field: str, value: Any, parts: int = 1) -> str:
         return f"{100 * float(value):g}% of the data"
     if field == "alignment":
         name, _, file = str(value).partition(":")
-        return f"{name} {PurePath(file).stem}" if file else name
+        return _mapping_text(str(value), file) if file else name
     if isinstance(value, list):
         value = ", ".join(number(item) if isinstance(item, float) else str(item) for item in value)
     elif isinstance(value, bool | float):
@@ -151,6 +151,14 @@ def field_text(field: str, value: Any, parts: int = 1) -> str:
     elif field in _PATHS and (PurePath(str(value)).is_absolute() or "encoder" not in field):
         value = "/".join(PurePath(str(value)).parts[-parts:]) or value
     return f"{_label(field)} {value}".lstrip()
+
+
+def _mapping_text(alignment: str, file: str) -> str:
+    """`without chunk–ner` of a mapping that cuts a link; of others the name of the file."""
+    from core.mrn.alignments.cut import cut_of  # pages import this module, and few runs have a mapping
+
+    cut = cut_of(alignment)
+    return f"mapping {PurePath(file).stem}" if cut is None else f"without {cut}"
 
 
 def field_texts(field: str, values: Sequence[Any]) -> list[str]:

@@ -102,7 +102,7 @@ def draw(selection: Selection) -> None:
             with line:
                 _pair_line(state, chosen)
     if state.view != "side":
-        cut_link(state.runs[0], state.mode, _chosen_pair(state))
+        cut_link(state.runs[0], state.mode, state.shared.rows, _chosen_pair(state))
     if not state.is_learned:
         summary.embedding_note(state)
         return

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from core.mrn.alignments.base import Alignment, LabelCounts
 from core.mrn.alignments.mapping import _COLUMNS, _LEAST, MappingFile, parse_mapping
 from core.plain_text import shortened, spreadsheet_cell
 from core.wording import all_of, first_of, plural
+
+_FILE = re.compile(r"cut-(?P<first>.+)-from-(?P<second>.+)-[0-9a-f]{12}")
+"""The name of a kept mapping with a cut, without its extension."""
 
 
 @dataclass(frozen=True)
@@ -130,3 +135,14 @@ def _mapping(
 def cut_name(first: End, second: End) -> str:
     """The name of a cut in file names: `cut-chunk_NP-from-ner_PER`."""
     return f"cut-{str(first).replace(':', '_')}-from-{str(second).replace(':', '_')}"
+
+
+def cut_of(alignment: str) -> str | None:
+    """`chunk:NP–ner:PER` of an alignment `mapping:FILE` with a cut; None of others."""
+    name, _, file = alignment.partition(":")
+    match = _FILE.fullmatch(PurePath(file).stem) if name == "mapping" else None
+    return None if match is None else f"{_side(match['first'])}–{_side(match['second'])}"
+
+
+def _side(text: str) -> str:
+    return ":".join(filter(None, text.partition("_")[::2]))

@@ -11,10 +11,10 @@ import pytest
 from core.config import RunConfig
 from core.errors import ConfigError
 from core.mrn.alignments import Alignment, LabelCounts, align
-from core.mrn.alignments.cut import cut_alignment, parse_cut
+from core.mrn.alignments.cut import cut_alignment, cut_of, parse_cut
 from core.mrn.alignments.mapping import MappingFile, align_mapping
 from core.records import SplitResult, TaskFacts
-from core.results.cuts import cut_losses, cut_name_of
+from core.results.cuts import cut_losses
 from core.results.stored import stored_results
 from core.tasks import score_task
 from tests.claims.cuts import check_cuts
@@ -113,7 +113,7 @@ def test_the_verb_writes_the_mapping_and_says_what_a_cut_costs(lab: Laboratory, 
     assert document["losses"] == []
     assert "--cut a,b --launch" in document["command"]
     cut_config = config.with_(alignment=document["alignment"])
-    assert cut_name_of(cut_config) == document["cut"] == "a–b"
+    assert cut_of(str(cut_config.alignment)) == document["cut"] == "a–b"
     for seed in seeds:
         trained(lab, cut_config.with_(seed=seed), 6 + seed % 2 + (seed == 1))
     said = lab.answer("relations", str(runs[0]), "--cut", "a,b")
@@ -123,6 +123,8 @@ def test_the_verb_writes_the_mapping_and_says_what_a_cut_costs(lab: Laboratory, 
     ]
     (loss,) = losses
     assert loss.sentence in said
+    # Rows are named by what was cut, not by the file of the mapping.
+    assert [row.name for row in (loss.row, loss.base)] == ["MRN 0.001 · without a–b", "MRN 0.001 · exact"]
     assert "share no row" in lab.refusal("relations", str(runs[0]), "--cut", "a:N,b:V")
     assert "add --cut" in lab.refusal("relations", str(runs[0]), "--launch")
     assert "of one run" in lab.refusal("relations", "1", "2", "--cut", "a,b")
