@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from core.foreign import child, inside
 from tests.postgres import postgres_server as postgres_server
 from tests.postgres import postgres_url as postgres_url
 from tests.side_by_side import pytest_collection_modifyitems as pytest_collection_modifyitems
@@ -74,6 +78,18 @@ def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("MRNLAB_DATA", raising=False)
     monkeypatch.delenv("MRNLAB_MODELS", raising=False)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def foreign_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Foreign files are read in this process, by way of JSON as in a child process, which takes a second to
+    start. What a child does more is tested in tests/security, which has children.
+    """
+
+    def run(task: str, given: Mapping[str, Any], content: bytes = b"", **_limits: Any) -> Any:
+        return json.loads(json.dumps(inside.here(task, json.loads(json.dumps(given)), content)))
+
+    monkeypatch.setattr(child, "run", run)
 
 
 @pytest.fixture(scope="session")

@@ -8,19 +8,11 @@ from typing import Any
 
 import pytest
 
-from core.foreign import child, inside
-
 datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
 
 Rows = dict[str, list[Any]]
 STRING = datasets.Value("string")
 STRINGS = datasets.List(STRING)
-
-
-@pytest.fixture(autouse=True)
-def without_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies are read in this process: what a child process does more is tested in tests/security."""
-    monkeypatch.setattr(child, "run", inside.here)
 
 
 def names(*labels: str) -> Any:

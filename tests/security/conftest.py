@@ -32,6 +32,11 @@ def hostile_store(hostile_home: tuple[Path, Filled], laboratory: Path) -> Filled
 
 
 @pytest.fixture
+def foreign_files() -> None:
+    """Foreign files are read in a child process, as by a user."""
+
+
+@pytest.fixture
 def marker(tmp_path: Path) -> Iterator[Path]:
     """The folder that a payload would make; it must not be there when the test ends."""
     folder = tmp_path / "executed"

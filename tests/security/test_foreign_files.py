@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -13,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from core.corpora import load
+from core.corpora import load, loading
 from core.errors import CorpusError
 from core.foreign import arrow, child, inside
 from core.foreign.child import Refused
+from core.foreign.tables import Limits, unreadable_table
 from core.paths import cache_dir
 from tests import mutants
 
@@ -184,10 +186,45 @@ def test_a_copy_is_read_by_a_child_once(copy: Path, monkeypatch: pytest.MonkeyPa
     (kept,) = cache_dir("datasets").iterdir()
     assert sorted(path.name for path in kept.iterdir()) == ["about.json", "tables"]
     monkeypatch.setattr(child, "run", None)
-    from core.corpora import loading
-
     loading._read.cache_clear()
     assert load(f"hub:{copy}").train == first.train
+
+
+@pytest.mark.parametrize("layout", ["saved", "parquet", "jsonl"])
+def test_a_child_reads_what_this_process_reads(
+    layout: str, copy: Path, request: pytest.FixtureRequest
+) -> None:
+    """A child may open the files of the copy alone, and answers in JSON. All other tests read copies here."""
+    for path in copy.iterdir():
+        path.unlink()
+    rows = datasets.Dataset.from_dict({"text": ["a b", "c d"], "label": ["x", "y"]})
+    if layout == "saved":
+        datasets.DatasetDict(train=rows, test=rows).save_to_disk(copy)
+    for split in ("train", "test"):
+        if layout == "parquet":
+            rows.to_parquet(copy / f"{split}.parquet")
+        elif layout == "jsonl":
+            rows.to_json(copy / f"{split}.jsonl")
+    by_child = load(f"hub:{copy}")
+    request.getfixturevalue("in_process")
+    loading._read.cache_clear()
+    shutil.rmtree(cache_dir("datasets"))
+    assert load(f"hub:{copy}").train == by_child.train
+    assert [sentence.tokens for sentence in by_child.train] == [("a", "b"), ("c", "d")]
+
+
+def test_a_child_reads_tables_and_names_the_one_that_is_none(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    pq.write_table(pa.table({"text": ["a"], "number": [1]}), paths[0])
+    paths[1].write_bytes(paths[0].read_bytes())
+    limits = Limits(bytes=10_000, values=10)
+    assert unreadable_table(paths, limits) is None
+    paths[1].write_bytes(b"PAR1 no table")
+    named, reason = unreadable_table(paths, limits) or ("", "")
+    assert named == "b.parquet"
+    assert reason.startswith("it cannot be read (")
 
 
 # Wrong cards and states.

@@ -30,7 +30,6 @@ from tests.hub_copies import (
     splits,
     table,
 )
-from tests.hub_copies import without_child as without_child
 
 datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
 

@@ -18,7 +18,6 @@ from core.corpora.loading import is_here, pinned_name
 from core.errors import CorpusError
 from core.recording.resolve import with_absolute_paths
 from tests.hub_copies import GLUE, as_parquet
-from tests.hub_copies import without_child as without_child
 
 datasets = pytest.importorskip("datasets", reason="the package datasets is not installed here")
 Parquet: Any = pytest.importorskip("datasets.packaged_modules.parquet.parquet").Parquet
