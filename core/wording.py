@@ -89,10 +89,15 @@ def points(difference: float) -> float:
     return unsigned_zero(100 * difference, 2)
 
 
+def points_text(difference: float) -> str:
+    """A difference of two scores in percentage points, with a sign only below zero: `0.31`, `−0.31`."""
+    return f"{100 * difference:z.2f}".replace("-", "−")
+
+
 def signed_points(difference: float) -> str:
     """A difference of two scores in percentage points: `+0.31`, `−0.31`; no sign on `0.00`."""
-    text = f"{100 * difference:+z.2f}".replace("-", "−")
-    return "0.00" if text == "+0.00" else text
+    text = points_text(difference)
+    return text if text.startswith("−") or text == "0.00" else f"+{text}"
 
 
 def spread_text(sd: float | None, digits: int = 2) -> str:

@@ -21,7 +21,7 @@ from core.results.comparisons import Difference, answers
 from core.results.samples import one_per_seed, readable
 from core.results.table import ResultRow, ResultTable, tabulate
 from core.store import Run, RunState, Store
-from core.wording import all_of, signed_points
+from core.wording import all_of, points_text
 
 
 def cut_configs(store: Store, run_id: int, text: str) -> tuple[Cut, list[RunConfig]]:
@@ -95,8 +95,8 @@ class CutLoss:
 def _points(delta: Difference, sign: int) -> str:
     """`0.40 [0.10, 0.70]`, in points."""
     ends = sorted(sign * end for end in delta.interval) if delta.interval else []
-    bounds = [signed_points(end).lstrip("+") for end in ends]
-    return signed_points(sign * delta.mean).lstrip("+") + f" [{', '.join(bounds)}]" * bool(bounds)
+    interval = f" [{', '.join(map(points_text, ends))}]" if ends else ""
+    return points_text(sign * delta.mean) + interval
 
 
 def cut_losses(table: ResultTable) -> list[CutLoss]:
