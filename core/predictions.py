@@ -15,7 +15,7 @@ from core.corpora.readers.lines import GivenFile, read_lines
 from core.corpora.types import Corpus, Sentence, Sentences, Split, Task
 from core.errors import CorpusError, MRNLabError
 from core.plain_text import shortened
-from core.records import RunFacts
+from core.records import RunFacts, corpus_facts
 from core.registry import UNKNOWN_ENCODER
 from core.store import RunState, RunWithFacts, Store
 from core.store.exchange import RunRecord
@@ -120,32 +120,17 @@ def _check_new(store: Store, config: RunConfig) -> None:
 
 
 def _facts(corpus: Corpus, config: RunConfig, notes: Sequence[str]) -> RunFacts:
-    train = corpus.split("train")
-    columns = [(task, train.column(task.name)) for task in corpus.tasks]
-    tasks = tuple(
-        task.facts(config.pos_score, len(column.at), int(column.rows.lengths.sum()))
-        for task, column in columns
-    )
-    sizes = {
-        split: (len(corpus.split(split)), int(corpus.split(split).words.sum()))
-        for split in ("train", "dev", "test")
-        if corpus.split(split)
-    }
     return RunFacts(
+        **corpus_facts(corpus),
         device="",
         precision="",
         threads=0,
         versions={"mrnlab": __version__},
-        tasks=tasks,
+        tasks=corpus.task_facts(config.pos_score),
         total_steps=0,
         steps_per_epoch=0,
         features=0,
-        dev_from_train=corpus.dev_from_train,
         notes=tuple(notes),
-        text_hash=corpus.text_hash,
-        feats_sentences="all",
-        sizes=sizes,
-        readings=corpus.readings,
     )
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, NamedTuple
 
 from core.corpora.reading import Reading
-from core.corpora.repeats import Repeat
-from core.corpora.types import Planted
+from core.corpora.repeats import Repeat, repeats
+from core.corpora.types import Corpus, Planted
 from core.metrics import EpochMetrics as EpochMetrics
 from core.metrics import StepMetrics as StepMetrics
 from core.mrn.relations import Relations, TaskRelations
@@ -109,6 +109,19 @@ class RunFacts(TaskRelations):
         names = [each.name for each in fields(TaskRelations) if each.name != "tasks"]
         unset: dict[str, Any] = {name: getattr(TaskRelations(), name) for name in names}
         return replace(self, **unset)
+
+
+def corpus_facts(corpus: Corpus) -> dict[str, Any]:
+    """The fields of RunFacts on the data of a run, from its corpus as `core.corpora.prepare` returned it."""
+    return {
+        "dev_from_train": corpus.dev_from_train,
+        "planted": corpus.planted and corpus.planted([task.name for task in corpus.tasks]),
+        "text_hash": corpus.text_hash,
+        "feats_sentences": "all",
+        "sizes": corpus.sizes,
+        "readings": corpus.readings,
+        "repeats": repeats(corpus),
+    }
 
 
 @dataclass(frozen=True)

@@ -321,15 +321,17 @@ class Task:
     trains_io: bool = False
     scale: tuple[float, float] | None = None
 
-    def facts(self, pos_score: PlainScore, sentences: int, words: int) -> TaskFacts:
-        """What a run that learns it keeps of it; it has so many labelled training sentences and words."""
+    def facts(self, train: Sentences, pos_score: PlainScore) -> TaskFacts:
+        """What a run that learns it from these sentences keeps of it."""
+        column, row_of = train.column(self.name), KINDS[self.scheme].number(self.labels)
+        has_row = np.array([row_of(label) is not None for label in column.rows.names], dtype=bool)
         return TaskFacts(
             name=self.name,
             scheme=self.scheme,
             labels=self.labels,
             score_name=KINDS[self.scheme].score_name(pos_score),
-            train_sentences=sentences,
-            train_tokens=words,
+            train_sentences=len(column.at),
+            train_tokens=int(has_row[column.rows.numbers].sum()),
             unseen=dict(self.unseen),
             illegal=dict(self.illegal),
             auxiliary=self.auxiliary,
@@ -407,6 +409,16 @@ class Corpus:
     def split(self, name: Split) -> Sentences:
         """The sentences of that split."""
         return Sentences.of({"train": self.train, "dev": self.dev, "test": self.test}[name])
+
+    @property
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """The sentences and words of each split that has any."""
+        splits = {name: self.split(name) for name in SPLITS}
+        return {name: (len(split), int(split.words.sum())) for name, split in splits.items() if split}
+
+    def task_facts(self, pos_score: PlainScore) -> tuple[TaskFacts, ...]:
+        """The facts of each task that are known before a run of these splits trains."""
+        return tuple(task.facts(self.split("train"), pos_score) for task in self.tasks)
 
     def with_splits(self, splits: Mapping[Split, Sequence[Sentence]], *notes: str) -> Corpus:
         """A copy with these sentences and further notes."""

@@ -142,15 +142,3 @@ def _epoch_order(
         part_of_window = part_of_sentence[text.sentence_of_window]
     fraction = config.fraction if config.fraction_draw == "each_epoch" else None
     return EpochOrder(config.batching == "by_length", part_of_window, fraction)
-
-
-def task_facts(config: RunConfig, corpus: Corpus, train: SplitData) -> tuple[TaskFacts, ...]:
-    """The facts of each task that are known before the run trains."""
-    return tuple(
-        task.facts(
-            config.pos_score,
-            len(train.sentences.column(task.name).at),
-            int((train.labels[:, index] != IGNORED).sum()),
-        )
-        for index, task in enumerate(corpus.tasks)
-    )

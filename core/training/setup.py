@@ -18,7 +18,6 @@ from core import __version__
 from core.config import RunConfig, config_warnings, trains_heads_alone
 from core.corpora.assembly import undefined_note
 from core.corpora.loading import overlaps
-from core.corpora.repeats import repeats
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch, Context
 from core.encoding.tokenizer import Tokenizer
@@ -33,10 +32,10 @@ from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
 from core.models.trained_heads import TrainedHeads, trained_heads
 from core.mrn.alignments import LabelCounts, align, alignment_facts
 from core.mrn.priors import PRIOR_CLASSES, NoPrior, Prior, PriorSettings
-from core.records import Note, RunFacts, SelectBy, Sink, TaskFacts
+from core.records import Note, RunFacts, SelectBy, Sink, TaskFacts, corpus_facts
 from core.training.added import predicted_prior
 from core.training.balancing import Balancing, make_balancing
-from core.training.data import SplitData, encode_corpus, task_facts
+from core.training.data import SplitData, encode_corpus
 from core.training.evaluate import Scorer
 from core.training.trainable import check_trainable
 from core.wording import all_of
@@ -180,7 +179,7 @@ def set_up(config: RunConfig, corpus: Corpus, threads: int | None = None) -> Tra
     tokenizers = load_tokenizers(config, corpus)
     splits = encode_corpus(config, corpus, tokenizers.main, tokenizers.context)
     train = splits["train"]
-    tasks = task_facts(config, corpus, train)
+    tasks = corpus.task_facts(config.pos_score)
     _check_labelled(tasks)
     built, model = _model(config, tokenizers, splits, tasks, half=half, device=device)
     balancing = make_balancing(config, model, device)
@@ -198,7 +197,7 @@ def set_up(config: RunConfig, corpus: Corpus, threads: int | None = None) -> Tra
         config=config,
         facts=RunFacts(
             **_machine_facts(config, device, threads, half=half),
-            **_corpus_facts(config, corpus, splits),
+            **corpus_facts(corpus),
             **_size_facts(config, train, model, built),
             **relation_facts,
             tasks=tasks,
@@ -271,20 +270,6 @@ def _machine_facts(config: RunConfig, device: torch.device, threads: int, *, hal
         "threads": 1 if trains_heads_alone(config) else threads,
         "versions": _versions(),
         "hardware": hardware_name(device),
-    }
-
-
-def _corpus_facts(config: RunConfig, corpus: Corpus, splits: Mapping[str, SplitData]) -> dict[str, Any]:
-    return {
-        "dev_from_train": corpus.dev_from_train,
-        "planted": corpus.planted and corpus.planted(config.tasks),
-        "text_hash": corpus.text_hash,
-        "feats_sentences": "all",
-        "sizes": {
-            name: (len(split.sentences), int(split.sentences.words.sum())) for name, split in splits.items()
-        },
-        "readings": corpus.readings,
-        "repeats": repeats(corpus),
     }
 
 

@@ -105,6 +105,8 @@ def test_it_is_a_row_of_results_beside_runs(store: Store) -> None:
     assert [row.name for row in table.rows] == ["flair", "spaCy"]
     assert {row.block for row in table.rows} == {"other systems"}
     assert table.rows[0].cells["ner"].summary.n == 3
+    facts = facts_of(store.run(1))
+    assert (facts.sizes["test"][0], facts.tasks[0].train_sentences) == (len(rows), len(load("demo").train))
     lab = core.Laboratory()
     compared = lab.compare()
     assert set(compared["task"]) >= {"ner"}
