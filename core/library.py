@@ -391,8 +391,9 @@ class Laboratory:
         else:
             path = given_path(data)
             file = GivenFile(path.name, read_bytes(path))
-        tasks = tuple(comma_list(task) if isinstance(task, str) else task)
-        predictions = Predictions(system, corpus, tasks, seed, {split: file}, **options)
+        predictions = Predictions.of(
+            {split: file}, tasks=task, corpus=corpus, system=system, seed=seed, **options
+        )
         return StoredRun(self, add_predictions(self.store, predictions))
 
     def _comparable(self, run_ids: Collection[int]) -> list[Run]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from core import __version__
 from core.config import OTHER, RunConfig
+from core.config.fields import comma_list
 from core.corpora import prepare
 from core.corpora.loading import pinned_name
 from core.corpora.readers.files import EXTENSIONS, read_splits
@@ -51,6 +53,25 @@ class Predictions:
     pos_score: str = "accuracy"
     partial: bool = False
 
+    @classmethod
+    def of(
+        cls,
+        files: Mapping[Split, GivenFile],
+        *,
+        tasks: str | Sequence[str],
+        columns: str | Sequence[str] | None = None,
+        corpus_columns: str | Sequence[str] | None = None,
+        **fields: Any,
+    ) -> Predictions:
+        """The predictions in these files; lists of names may be texts, as `pos,ner`."""
+        return cls(
+            files=files,
+            tasks=_names(tasks),
+            columns=_names(columns) or None,
+            corpus_columns=_names(corpus_columns) or None,
+            **fields,
+        )
+
     @property
     def config(self) -> RunConfig:
         """The description of the run. Raises ConfigError."""
@@ -65,6 +86,10 @@ class Predictions:
             pos_score=self.pos_score,
             seed=self.seed,
         )
+
+
+def _names(listed: str | Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(comma_list(listed) if isinstance(listed, str) else listed or ())
 
 
 def add_predictions(store: Store, predictions: Predictions) -> int:
@@ -104,12 +129,11 @@ def add_predictions(store: Store, predictions: Predictions) -> int:
 
 def _check_new(store: Store, config: RunConfig) -> None:
     """Raises MRNLabError where the store has this system's predictions of a task with this seed."""
-    for run in store.runs(states=[RunState.SUCCEEDED]):  # as all imported ones are
+    for run in store.runs_of_system(str(config.system)):
         other = run.config
         if (
             run.config_problem is None
-            and other.paradigm == OTHER
-            and (other.system, other.corpus, other.seed) == (config.system, config.corpus, config.seed)
+            and (other.corpus, other.seed) == (config.corpus, config.seed)
             and (other.fraction, other.pos_score) == (config.fraction, config.pos_score)
             and (both := set(other.tasks) & set(config.tasks))
         ):

@@ -175,6 +175,18 @@ class Runs(Database):
         with self.transaction(write=False) as connection:
             return self._read(connection, parts)
 
+    def runs_of_system(self, system: str) -> list[Run]:
+        """The runs with imported predictions of this system that are not archived, newest first.
+
+        They come without their facts.
+        """
+        described = to_json({"system": system}).decode()[1:-1]
+        heads = _heads({RunState.SUCCEEDED}).where(
+            runs.c.archived_at.is_(None), runs.c.config.contains(described, autoescape=True)
+        )
+        with self.transaction(write=False) as connection:
+            return [run for run in self._read(connection, [heads]) if run.config.system == system]
+
     def _listed(
         self,
         connection: Connection,

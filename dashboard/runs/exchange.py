@@ -7,7 +7,6 @@ from functools import partial
 
 import streamlit as st
 
-from core.config.fields import comma_list
 from core.corpora.readers.files import READ_ENDINGS
 from core.corpora.readers.lines import GivenFile
 from core.corpora.types import Split
@@ -108,13 +107,13 @@ def _import_predictions() -> None:
         try:
             run_id = add_predictions(
                 resources.store(),
-                Predictions(
-                    system.strip(),
-                    corpus.strip(),
-                    tuple(comma_list(tasks)),
-                    int(seed),
+                Predictions.of(
                     {split: GivenFile(file.name, file.getvalue())},
-                    columns=tuple(comma_list(columns)) or None,
+                    tasks=tasks,
+                    columns=columns,
+                    system=system.strip(),
+                    corpus=corpus.strip(),
+                    seed=int(seed),
                     fraction=float(Decimal(str(percent)) / 100),
                 ),
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +23,7 @@ from core.store import back_up
 from core.store.engine import check_shared, parse_url
 from core.tasks.scores import score_text
 from jobs.cli.app import app, opened_store
-from jobs.cli.options import JSON_OPTION, RUN_ARGUMENT, one_of
+from jobs.cli.options import JSON_OPTION, RUN_ARGUMENT, grouped, one_of
 from jobs.cli.output import log, print_json, print_table, print_text
 from jobs.queue.doctor import Examination, Finding, Fix, Severity, examine
 
@@ -185,29 +186,39 @@ def import_(
         print_text(f"Imported as run {made.run_id}.")
 
 
+@dataclass(frozen=True)
+class PredictionOptions:
+    """What `mrnlab import-predictions` says of its files: fields of `core.predictions.Predictions`."""
+
+    corpus: Annotated[str, typer.Option(help="The corpus that was predicted.", metavar="NAME")]
+    system: Annotated[str, typer.Option(help="The system, as tables name it: 'flair'.", metavar="NAME")]
+    tasks: Annotated[
+        str, typer.Option("--task", help="The tasks that the file has labels of.", metavar="TASKS")
+    ]
+    seed: Annotated[int, typer.Option(help="The seed of the system's training.")] = 1
+    columns: Annotated[
+        str, typer.Option(help="The columns of a CoNLL file, as tokens,_,ner.", metavar="NAMES")
+    ] = ""
+    corpus_columns: Annotated[
+        str, typer.Option(help="The columns of the corpus, where it is a CoNLL folder.", metavar="NAMES")
+    ] = ""
+    fraction: Annotated[float, typer.Option(help="The share of the training sentences that it saw.")] = 1.0
+    pos_score: Annotated[str, typer.Option(help=FIELD_HELP["pos_score"].description)] = "accuracy"
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Sentences that the file lacks count as without labels.")
+    ] = False
+
+
 @app.command("import-predictions")
+@grouped
 def import_predictions(
     ctx: typer.Context,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Words and predicted labels, as corpora have.")
     ],
-    corpus: Annotated[str, typer.Option(help="The corpus that was predicted.", metavar="NAME")],
-    system: Annotated[str, typer.Option(help="The system, as tables name it: 'flair'.", metavar="NAME")],
-    task: Annotated[str, typer.Option(help="The tasks that the file has labels of.", metavar="TASKS")],
-    seed: Annotated[int, typer.Option(help="The seed of the system's training.")] = 1,
+    options: PredictionOptions,
     split: Annotated[str, typer.Option(help="The split that was predicted: test or dev.")] = "test",
     dev: Annotated[Path | None, typer.Option(help="Predictions of dev too.", metavar="FILE")] = None,
-    columns: Annotated[
-        str, typer.Option(help="The columns of a CoNLL file, as tokens,_,ner.", metavar="NAMES")
-    ] = "",
-    corpus_columns: Annotated[
-        str, typer.Option(help="The columns of the corpus, where it is a CoNLL folder.", metavar="NAMES")
-    ] = "",
-    fraction: Annotated[float, typer.Option(help="The share of the training sentences that it saw.")] = 1.0,
-    pos_score: Annotated[str, typer.Option(help=FIELD_HELP["pos_score"].description)] = "accuracy",
-    partial: Annotated[
-        bool, typer.Option("--partial", help="Sentences that the file lacks count as without labels.")
-    ] = False,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Import the predictions of another system: they are scored here, and compared like a run."""
@@ -216,19 +227,9 @@ def import_predictions(
     chosen: Split = one_of("--split", ("test", "dev"))(split)  # type: ignore[assignment]
     if dev is not None and chosen == "dev":
         raise MRNLabError("FILE is of dev already; --dev is for a second file beside one of test.")
-    files = {chosen: file} | ({"dev": dev} if dev is not None else {})
-    predictions = Predictions(
-        system,
-        corpus,
-        tuple(comma_list(task)),
-        seed,
-        {name: GivenFile(path.name, read_bytes(given_path(path))) for name, path in files.items()},
-        tuple(comma_list(columns)) or None,
-        tuple(comma_list(corpus_columns)) or None,
-        fraction,
-        pos_score,
-        partial,
-    )
+    paths = {chosen: file} | ({"dev": dev} if dev is not None else {})
+    files = {name: GivenFile(path.name, read_bytes(given_path(path))) for name, path in paths.items()}
+    predictions = Predictions.of(files, **vars(options))
     with opened_store(ctx) as store:
         run_id = add_predictions(store, predictions)
         run, scores = store.run(run_id), store.scores([run_id])
