@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +22,7 @@ from core.results.table import ResultRow
 from core.store import Store
 from core.wording import duration, plural
 from jobs.cli.app import app, check_numbers, opened_store
-from jobs.cli.options import JSON_OPTION, number_option, one_of, run_number
+from jobs.cli.options import JSON_OPTION, grouped, number_option, one_of, run_number
 from jobs.cli.output import log, print_json, print_table, print_text
 from jobs.studies.decide import PlanOptions, decide, declare, looks_to_come, planned, state_of
 
@@ -45,6 +46,11 @@ def points_of(text: str | float) -> float:
 MATTERS_OPTION: Any = typer.Option(
     metavar="POINTS", help="The smallest difference that matters (default: 0.05).", parser=points_of
 )
+
+
+def alpha_of(text: str | float) -> float:
+    """A probability as a number. Raises ConfigError for other text."""
+    return _number("alpha", text, "a probability, as 0.05")
 
 
 def minutes_of(text: str | float) -> float:
@@ -150,44 +156,65 @@ def _to_come(store: Store, state: PlanState) -> Sequence[dict[str, Any]]:
     return [vars(look) for look in looks_to_come(store, state)]
 
 
+@dataclass(frozen=True)
+class DecideOptions:
+    """The options of `mrnlab decide` that declare a plan, as typed; None where one is not given."""
+
+    looks: Annotated[
+        str | None,
+        typer.Option(metavar="N,...", help="Test after so many seeds (default: 5,8,12,20)."),
+    ] = None
+    most_seeds: Annotated[
+        int | None, number_option("--most-seeds", "No more seeds than this.", 2, _MOST_SEEDS)
+    ] = None
+    matters: Annotated[float | None, MATTERS_OPTION] = None
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="The probability of an error in any difference (default: 0.05).",
+            parser=alpha_of,
+        ),
+    ] = None
+    shape: Annotated[
+        str | None,
+        typer.Option(metavar="|".join(SHAPES), help="How looks spend it.", parser=one_of("--shape", SHAPES)),
+    ] = None
+    task: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Only these tasks (default: all in common).")
+    ] = None
+    mean: Annotated[bool, typer.Option("--mean", help="Decide the mean over the tasks alone.")] = False
+
+    @property
+    def plan(self) -> PlanOptions:
+        """What they ask of a plan. Raises LooksError and ConfigError."""
+        tasks = None if self.task is None else tuple(dict.fromkeys(comma_list(self.task)))
+        if tasks == ():
+            raise ConfigError("task", f"task: '{shortened(self.task or '')}' names no task.")
+        return PlanOptions(
+            looks=None if self.looks is None else looks_of(self.looks),
+            most_seeds=self.most_seeds,
+            matters=self.matters,
+            alpha=self.alpha,
+            shape=self.shape,
+            tasks=tasks,
+            of_mean=True if self.mean else None,
+        )
+
+
 @app.command("decide")
+@grouped
 def decide_verb(
     ctx: typer.Context,
     run: Annotated[int, typer.Argument(metavar="RUN", help="A run of the one.", parser=run_number)],
     baseline: Annotated[
         int, typer.Argument(metavar="BASELINE", help="A run of the other.", parser=run_number)
     ],
-    looks: Annotated[
-        str | None,
-        typer.Option(metavar="N,...", help="Test after so many seeds (default: 5,8,12,20)."),
-    ] = None,
-    most_seeds: Annotated[
-        int | None, number_option("--most-seeds", "No more seeds than this.", 2, _MOST_SEEDS)
-    ] = None,
+    asked: DecideOptions,
     minutes: Annotated[
         float | None,
         typer.Option(metavar="M", help="Begin no look that ends later than in M minutes.", parser=minutes_of),
     ] = None,
-    matters: Annotated[
-        float | None,
-        MATTERS_OPTION,
-    ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            metavar="P",
-            help="The probability of an error in any difference (default: 0.05).",
-            parser=lambda text: _number("alpha", text, "a probability, as 0.05"),
-        ),
-    ] = None,
-    shape: Annotated[
-        str | None,
-        typer.Option(metavar="|".join(SHAPES), help="How looks spend it.", parser=one_of("--shape", SHAPES)),
-    ] = None,
-    task: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Only these tasks (default: all in common).")
-    ] = None,
-    mean: Annotated[bool, typer.Option("--mean", help="Decide the mean over the tasks alone.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print looks, levels, runs and time; declare and run nothing.")
     ] = False,
@@ -199,18 +226,7 @@ def decide_verb(
     keeps all looks together at 0.05; it ends at higher, lower or equivalent, or after the last look. Ctrl-C
     or a kill loses nothing: the same command goes on.
     """
-    tasks = None if task is None else tuple(dict.fromkeys(comma_list(task)))
-    if tasks == ():
-        raise ConfigError("task", f"task: '{shortened(task or '')}' names no task.")
-    options = PlanOptions(
-        None if looks is None else looks_of(looks),
-        most_seeds,
-        matters,
-        alpha,
-        shape,
-        tasks,
-        True if mean else None,
-    )
+    options = asked.plan
     with opened_store(ctx) as store:
         rows = rows_of(store, run, baseline)
         until_decided(store, *rows, options, minutes=minutes, dry_run=dry_run, json_=json_)

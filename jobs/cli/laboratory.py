@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -217,18 +217,26 @@ def import_predictions(
         Path, typer.Argument(metavar="FILE", help="Words and predicted labels, as corpora have.")
     ],
     options: PredictionOptions,
-    split: Annotated[str, typer.Option(help="The split that was predicted: test or dev.")] = "test",
+    split: Annotated[
+        str,
+        typer.Option(
+            metavar="test|dev",
+            help="The split that was predicted.",
+            parser=one_of("--split", ("test", "dev")),
+        ),
+    ] = "test",
     dev: Annotated[Path | None, typer.Option(help="Predictions of dev too.", metavar="FILE")] = None,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Import the predictions of another system: they are scored here, and compared like a run."""
     from core.predictions import Predictions, add_predictions
 
-    chosen: Split = one_of("--split", ("test", "dev"))(split)  # type: ignore[assignment]
-    if dev is not None and chosen == "dev":
+    if dev is not None and split == "dev":
         raise MRNLabError("FILE is of dev already; --dev is for a second file beside one of test.")
-    paths = {chosen: file} | ({"dev": dev} if dev is not None else {})
-    files = {name: GivenFile(path.name, read_bytes(given_path(path))) for name, path in paths.items()}
+    paths = {split: file} | ({"dev": dev} if dev is not None else {})
+    files = {
+        cast(Split, name): GivenFile(path.name, read_bytes(given_path(path))) for name, path in paths.items()
+    }
     predictions = Predictions.of(files, **vars(options))
     with opened_store(ctx) as store:
         run_id = add_predictions(store, predictions)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +29,7 @@ from core.results.relations import RELATION_COLUMNS, control_configs, relation_t
 from core.store import RunWithFacts, SnapshotKey, Store
 from core.wording import p_text, plural, which_runs
 from jobs.cli.app import app, opened_store
-from jobs.cli.options import JSON_OPTION, RUNS_ARGUMENT, one_of
+from jobs.cli.options import JSON_OPTION, RUNS_ARGUMENT, grouped, one_of
 from jobs.cli.output import log, print_json, print_table, print_text, write_document
 from jobs.reports.render import csv_lines
 from jobs.reports.transfer import run_embeddings
@@ -108,19 +109,39 @@ def _written(value: float | None) -> str:
 _WIDEST_TABLE = 100
 
 
-@app.command()
-def relations(
-    ctx: typer.Context,
-    runs: Annotated[list[int], RUNS_ARGUMENT],
-    mode: Annotated[str, typer.Option(help=f"One of {', '.join(_MODES)}.")] = "task",
-    step: Annotated[str, typer.Option(help="A stored step, or 'last'.")] = "last",
+@dataclass(frozen=True)
+class ShownOptions:
+    """The options of `mrnlab relations` that choose what is printed, as typed."""
+
+    mode: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(_MODES), help="The correlations of what.", parser=one_of("--mode", _MODES)
+        ),
+    ] = "task"
+    step: Annotated[str, typer.Option(help="A stored step, or 'last'.")] = "last"
     numbers: Annotated[
         bool, typer.Option("--numbers", help="Print statistics of every mode, and its strongest pairs.")
-    ] = False,
+    ] = False
     verdicts: Annotated[
         bool,
         typer.Option("--verdicts", help="Print verdicts of one run too, over its configuration's seeds."),
-    ] = False,
+    ] = False
+    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False
+
+    @property
+    def step_number(self) -> int | None:
+        """The step; None for the last one. Raises MRNLabError."""
+        number = None if self.step == "last" else whole_number(self.step)
+        if self.step != "last" and number is None:
+            raise MRNLabError(f"--step: '{shortened(self.step)}' is neither a step's number nor 'last'.")
+        return number
+
+
+@dataclass(frozen=True)
+class FurtherRuns:
+    """The options of `mrnlab relations` that make further runs, as typed."""
+
     controls: Annotated[
         str | None,
         typer.Option(
@@ -129,7 +150,7 @@ def relations(
             help="Queue controls: these runs with the training labels of that task permuted, a run for each "
             "task and seed.",
         ),
-    ] = None,
+    ] = None
     cut: Annotated[
         str | None,
         typer.Option(
@@ -137,9 +158,17 @@ def relations(
             help="Write a mapping that parts two labels (chunk:NP,ner:PER) or tasks (chunk,ner); print the "
             "command that trains all seeds with it; where they have, what the cut costs.",
         ),
-    ] = None,
-    launch: Annotated[bool, typer.Option("--launch", help="With --cut: queue these runs.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
+    ] = None
+    launch: Annotated[bool, typer.Option("--launch", help="With --cut: queue these runs.")] = False
+
+
+@app.command()
+@grouped
+def relations(
+    ctx: typer.Context,
+    runs: Annotated[list[int], RUNS_ARGUMENT],
+    shown: ShownOptions,
+    further: FurtherRuns,
     json_: Annotated[bool, JSON_OPTION] = False,
 ) -> None:
     """Print the correlations that an MRN run has learned, or of several runs the verdicts over seeds.
@@ -148,48 +177,47 @@ def relations(
     an MTL or MRN run. Several runs, or --verdicts: for each configuration which pairs are related, opposed,
     without a relation that matters (within ±0.1), or undecided, against controls too where there are some.
     """
-    one_of("--mode", _MODES)(mode)
-    if launch and cut is None:
+    if further.launch and further.cut is None:
         raise MRNLabError("--launch queues the runs of a cut; add --cut, as --cut chunk:NP,ner:PER.")
-    if cut is not None:
-        _cut(ctx, runs, cut, launch=launch, json_=json_)
-        return
-    if controls is not None:
-        _launch_controls(ctx, runs, comma_list(controls), json_=json_)
-        return
-    if verdicts or len(set(runs)) > 1:
-        if numbers or step != "last":
+    if further.cut is not None:
+        _cut(ctx, runs, further.cut, launch=further.launch, json_=json_)
+    elif further.controls is not None:
+        _launch_controls(ctx, runs, comma_list(further.controls), json_=json_)
+    elif shown.verdicts or len(set(runs)) > 1:
+        if shown.numbers or shown.step != "last":
             raise MRNLabError("--numbers and --step are of one run; verdicts are on the last step.")
-        _print_verdicts(ctx, runs, mode, csv=csv, json_=json_)
-        return
-    run = runs[0]
-    number = None if step == "last" else whole_number(step)
-    if step != "last" and number is None:
-        raise MRNLabError(f"--step: '{shortened(step)}' is neither a step's number nor 'last'.")
+        _print_verdicts(ctx, runs, shown.mode, csv=shown.csv, json_=json_)
+    else:
+        _print_relations(ctx, runs[0], shown, json_=json_)
+
+
+def _print_relations(ctx: typer.Context, run_id: int, shown: ShownOptions, *, json_: bool) -> None:
+    """Prints a matrix of one run, or its numbers."""
+    mode, step = shown.mode, shown.step_number
     with opened_store(ctx) as store:
-        chosen = store.run(run)
-        if mode == _EMBEDDING and not numbers:
-            key, cosines = _embeddings(store, chosen, number)
-            _print_matrix(chosen, mode, key, cosines, csv=csv, json_=json_)
+        run = store.run(run_id)
+        if mode == _EMBEDDING and not shown.numbers:
+            key, cosines = _embeddings(store, run, step)
+            _print_matrix(run, mode, key, cosines, csv=shown.csv, json_=json_)
             return
-        if chosen.config.paradigm != "mrn":
+        if run.config.paradigm != "mrn":
             raise MRNLabError(
-                f"Run {run} is {chosen.config.paradigm.upper()}; only MRN runs learn relations."
+                f"Run {run_id} is {run.config.paradigm.upper()}; only MRN runs learn relations."
             )
-        key, learned = store.relations(run, number)
-        document = numbers_document(store, chosen, key, learned) if numbers else {}
-    alignment, reason = _alignment(chosen)
-    if alignment and not (csv or json_):
+        key, learned = store.relations(run_id, step)
+        document = numbers_document(store, run, key, learned) if shown.numbers else {}
+    alignment, reason = _alignment(run)
+    if alignment and not (shown.csv or json_):
         log(f"Alignment {alignment}: {reason or 'as asked'}.")
-    groups = task_groups(chosen.facts)
-    if (numbers or mode != "feature") and len(groups) > 1:
-        log(_impossible("task" if numbers else mode, alignment or "", groups))
-    if numbers:
-        print_json(document) if json_ else print_numbers(document, csv=csv)
+    groups = task_groups(run.facts)
+    if (shown.numbers or mode != "feature") and len(groups) > 1:
+        log(_impossible("task" if shown.numbers else mode, alignment or "", groups))
+    if shown.numbers:
+        print_json(document) if json_ else print_numbers(document, csv=shown.csv)
         return
-    if mode not in chosen.config.learned:
+    if mode not in run.config.learned:
         log(f"The {mode} covariance is not learned in this run: its correlations stay zero.")
-    _print_matrix(chosen, mode, key, learned.correlation(mode), csv=csv, json_=json_)
+    _print_matrix(run, mode, key, learned.correlation(mode), csv=shown.csv, json_=json_)
 
 
 def _print_verdicts(ctx: typer.Context, runs: Sequence[int], mode: str, *, csv: bool, json_: bool) -> None:
