@@ -16,12 +16,12 @@ from core.corpora.readers.files import EXTENSIONS, read_splits
 from core.corpora.readers.lines import GivenFile, read_lines
 from core.corpora.types import Corpus, Sentence, Sentences, Split, Task
 from core.errors import CorpusError, MRNLabError
+from core.events import RunFacts, corpus_facts
 from core.plain_text import shortened
-from core.records import RunFacts, corpus_facts
 from core.registry import UNKNOWN_ENCODER
 from core.store import RunState, RunWithFacts, Store
 from core.store.exchange import RunRecord
-from core.store.records import StoredScore
+from core.store.types import StoredScore
 from core.tasks import KINDS, score_task
 from core.tasks.spans import spans
 from core.wording import all_of, first_of, plural

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias
 from core.corpora.readers.splitting import PlacedWord, is_blank
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
+from core.events import TaskScore
 from core.plain_text import spreadsheet_cell
-from core.records import TaggedSentence as TaggedSentence
-from core.records import TaggedSpan as TaggedSpan
-from core.records import TaskScore
-from core.records import TextAnswer as TextAnswer
-from core.records import WordTag as WordTag
 from core.tasks import KINDS, score_task, tasks_reading
+from core.tasks.answers import TaggedSentence as TaggedSentence
+from core.tasks.answers import TaggedSpan as TaggedSpan
+from core.tasks.answers import TextAnswer as TextAnswer
+from core.tasks.answers import WordTag as WordTag
 from core.tasks.scores import PlainScore
 from core.tasks.spans import spans
 from core.wording import all_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from core.store.records import RunState
+from core.store.types import RunState
 from dashboard.components.charts import component
 from dashboard.shared import actions, resources
 from dashboard.shared.launches import launch_bars

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from core.figures import SERIES
-from core.store.records import RunState
+from core.store.types import RunState
 
 TASK_COLOURS = SERIES
 _PAIR = re.compile(r"light-dark\((#\w+),(#\w+)\)")

@@ -12,8 +12,8 @@ from typing import Any
 
 from core.config import RunConfig
 from core.corpora.types import Corpus
+from core.events import Sink, SplitResult
 from core.recording.owner import this_process
-from core.records import Sink, SplitResult
 from core.results.plan import Plan
 from core.store import Store
 from jobs.studies.decide import decide

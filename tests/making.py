@@ -13,13 +13,13 @@ import pytest
 
 from core.config import RunConfig
 from core.corpora import loading
-from core.recording.heartbeat import StopSignal
-from core.recording.sink import StoreSink
-from core.records import (
+from core.events import (
     Event,
     RunFacts,
     TaskFacts,
 )
+from core.recording.heartbeat import StopSignal
+from core.recording.sink import StoreSink
 from core.store import ErrorInfo, Owner, Run, RunState, RunWithFacts, Store
 from core.store.exchange import RunRecord
 from core.testing.values import OWNER as OWNER

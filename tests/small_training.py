@@ -25,9 +25,9 @@ from typing import Any
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
+from core.events import Note, Sink
 from core.paths import home
 from core.recording.owner import this_process
-from core.records import Note, Sink
 from core.store import Store
 from jobs.worker.cores import shared_cores
 from jobs.worker.loop import Worker, main

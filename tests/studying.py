@@ -12,7 +12,7 @@ from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.evaluation.costs import Cost
-from core.records import Sink, SplitResult
+from core.events import Sink, SplitResult
 from core.store import Store
 from core.studies import Method, Setting, Study
 from core.studies.analysis import FinalScores, Result, analyse

@@ -17,7 +17,7 @@ from filelock import FileLock
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
-from core.records import Event, RunFacts, SplitResult
+from core.events import Event, RunFacts, SplitResult
 from core.store import RunState, Store
 from core.tagging import TaggedSentence, labels_of, load_tagger
 from core.training.trainer import Outcome, train

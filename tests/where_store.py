@@ -9,7 +9,7 @@ import numpy as np
 from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Sentences
-from core.records import SplitResult, TaskFacts
+from core.events import SplitResult, TaskFacts
 from core.store import Store
 from core.tasks import score_task
 from tests.making import finished, run_facts

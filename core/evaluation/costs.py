@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.records import RunFacts
+from core.events import RunFacts
 
 COST_NOTE = (
     "Parameters: all weights, and those that training changes. Peak memory: on a GPU the most that torch "

@@ -21,6 +21,7 @@ from core.checkpoints.shared_storage import model_folder
 from core.config import RunConfig
 from core.encoding.tokenizer import SubwordTokenizer, Tokenizer, load_tokenizer
 from core.errors import ConfigError, MRNLabError
+from core.events import TaskFacts
 from core.models.encoders import Encoder
 from core.models.encoders.bilstm import BiLSTM
 from core.models.encoders.fast_bert import TrainedRows, join_rows, whole_vocabulary
@@ -33,7 +34,6 @@ from core.models.sources import locate
 from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
 from core.models.trained_heads import TrainedHeads
 from core.models.word_model import ContextReader, load_context, load_word_encoder, save_inventory
-from core.records import TaskFacts
 from core.registry import FULL, reads_words
 
 _FORMAT = 1

@@ -21,8 +21,8 @@ from core.models.device import ALL_THREADS
 from core.models.encoders.word_inputs import WordInputs
 from core.models.tagger import MultiTaskTagger
 from core.models.word_model import ContextReader
-from core.records import TaggedSentence, TextAnswer, WordTag
 from core.tasks import KINDS
+from core.tasks.answers import TaggedSentence, TextAnswer, WordTag
 from core.tasks.kinds import Reads
 
 _FEW_WORDS = 500  # one thread is as fast for so few, and several models then do not wait for each other

@@ -10,12 +10,12 @@ from core.checkpoints.shared_storage import shared_artefacts
 from core.config import RunConfig
 from core.corpora import prepare
 from core.errors import NotOwner, RunNotFound, TrainingError
+from core.events import Event, Sink
 from core.paths import checkpoint_dir
 from core.recording.heartbeat import Heartbeat, StopSignal
 from core.recording.owner import this_process
 from core.recording.resolve import resolve_base_run, with_absolute_paths
 from core.recording.sink import StoreSink
-from core.records import Event, Sink
 from core.store import ErrorInfo, Owner, RunState, Store
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from core.store.records import Owner
+from core.store.types import Owner
 
 
 def hostname() -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from core.events import Event, Note, RunFacts, Sink
 from core.metrics import DEV_SCORE, TOTAL, EpochMetrics, StepMetrics
-from core.records import Event, Note, RunFacts, Sink
 from core.tasks.scores import score_text
 
 

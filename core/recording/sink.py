@@ -9,9 +9,9 @@ from dataclasses import replace
 from types import TracebackType
 
 from core.errors import NotOwner, RunNotFound
+from core.events import Event, Note, RunFacts, Saved, Snapshot, SplitResult, Usage
 from core.metrics import EpochMetrics, StepMetrics
 from core.recording.heartbeat import StopReason, StopSignal
-from core.records import Event, Note, RunFacts, Saved, Snapshot, SplitResult, Usage
 from core.store import Owner, RunState, Store
 from core.store.database import retried
 

@@ -16,7 +16,7 @@ from core.evaluation.statistics import MeanSD, summary
 from core.results.choice import chosen_on_dev
 from core.results.naming import confounds, shortest_names
 from core.results.samples import by_configuration, older_texts, sampled
-from core.store.records import Conditions, Run, RunState, StoredScore
+from core.store.types import Conditions, Run, RunState, StoredScore
 from core.wording import number
 
 SPLITS = ("test", "dev")

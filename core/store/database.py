@@ -16,8 +16,8 @@ from sqlalchemy.dialects import sqlite
 
 from core.errors import NotOwner, RunNotFound, StoreError, StoreReplaced
 from core.store.engine import shown, store_file, translated_errors
-from core.store.records import Owner, RunState
 from core.store.schema import IS_KEPT, events, runs
+from core.store.types import Owner, RunState
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql

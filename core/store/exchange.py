@@ -11,10 +11,10 @@ from sqlalchemy import insert, select
 
 from core.store.facts import write_facts
 from core.store.metrics import Metrics
-from core.store.records import MetricSeries, Run, RunEvent, RunState, RunWithFacts, StoredScore
 from core.store.results import Labels, Results, figure_rows, prediction_rows, score_row
 from core.store.runs import Runs
 from core.store.schema import events, facts, figures, predictions, runs, scores, snapshots
+from core.store.types import MetricSeries, Run, RunEvent, RunState, RunWithFacts, StoredScore
 
 _ROUNDING_S = 1e-5  # times are stored as floats, and exported with microseconds
 # Columns of a run that it keeps in another store. The configuration id too: an older version may have hashed

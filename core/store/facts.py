@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
+from core.events import RunFacts
 from core.plain_text import shortened
-from core.records import RunFacts
 from core.tasks import KINDS
 
 OTHER_VERSION = "Made by another version"

@@ -9,11 +9,11 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, select, update
 
 from core.errors import IllegalMove, LossCause, RunNotFound
-from core.records import RunFacts
+from core.events import RunFacts
 from core.store.database import Database
 from core.store.facts import read_facts, write_facts
-from core.store.records import ENDED, MOVES, ErrorInfo, Owner, RunState
 from core.store.schema import events, facts, figures, metrics, predictions, runs, scores, snapshots
+from core.store.types import ENDED, MOVES, ErrorInfo, Owner, RunState
 
 # The columns of a run that is queued again.
 _RESTARTED: dict[str, Any] = {

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Integer, Subquery, column, func, select, valu
 
 from core.metrics import EpochMetrics, MetricKey, StepMetrics
 from core.store.database import Database, in_chunks
-from core.store.records import MetricSeries, Owner
 from core.store.schema import FINITE, MINUS_INFINITY, NOT_A_NUMBER, PLUS_INFINITY, metric_keys, metrics, runs
+from core.store.types import MetricSeries, Owner
 
 _MOST_CURVES = 2000  # of one statement, whose parameters are limited
 _BATCH = 50_000  # rows of one statement

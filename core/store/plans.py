@@ -7,9 +7,9 @@ from collections.abc import Collection
 from sqlalchemy import select, update
 
 from core.store.database import Database, in_chunks
-from core.store.records import StoredPlan
 from core.store.runs import datetime_of
 from core.store.schema import plans
+from core.store.types import StoredPlan
 
 
 class Plans(Database):

@@ -26,9 +26,9 @@ from sqlalchemy import (
 
 from core.paths import log_path
 from core.store.database import Database
-from core.store.records import Machine, Owner, Run, RunState
 from core.store.runs import datetime_of, run_of
 from core.store.schema import IS_KEPT, runs, settings
+from core.store.types import Machine, Owner, Run, RunState
 
 _PAUSED = "queue paused"
 _DRAINED = "drained machine "

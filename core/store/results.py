@@ -13,12 +13,12 @@ from pydantic_core import from_json
 from sqlalchemy import Connection, Table, delete, func, literal, select
 
 from core.errors import StoreError
+from core.events import Snapshot, SplitResult, TaskScore
 from core.mrn.relations import Relations
-from core.records import Snapshot, SplitResult, TaskScore
 from core.store.database import Database, in_chunks
-from core.store.records import Owner, SnapshotKey, StoredScore
 from core.store.schema import figures, predictions, scores, snapshots
 from core.store.snapshot_codec import decode, encode
+from core.store.types import Owner, SnapshotKey, StoredScore
 from core.wording import first_of
 
 Labels = Sequence[Sequence[str]]

@@ -34,8 +34,8 @@ from core.config import RunConfig
 from core.corpora.readers.conllu import FEATURE
 from core.corpora.repeats import Repeat
 from core.errors import ConfigError, IllegalMove, MRNLabError, RunNotFound
+from core.events import RunFacts
 from core.plain_text import shortened
-from core.records import RunFacts
 from core.store.database import Database, in_chunks
 from core.store.facts import (
     DAMAGED,
@@ -45,8 +45,8 @@ from core.store.facts import (
     read_facts,
     unlike_now,
 )
-from core.store.records import ENDED, Conditions, ErrorInfo, Owner, Run, RunEvent, RunState, RunWithFacts
 from core.store.schema import DELETED, IS_KEPT, events, facts, runs, settings
+from core.store.types import ENDED, Conditions, ErrorInfo, Owner, Run, RunEvent, RunState, RunWithFacts
 
 _LARGEST_SEED = 2**31 - 1
 _LONGEST_KEYWORD = 50

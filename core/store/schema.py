@@ -29,7 +29,7 @@ from sqlalchemy import (
     select,
 )
 
-from core.store.records import RunState
+from core.store.types import RunState
 
 # A NaN that SQLite is given reads back as NULL, so what is no finite number is told by its kind.
 FINITE, NOT_A_NUMBER, PLUS_INFINITY, MINUS_INFINITY = range(4)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.errors import StoreError
-from core.records import Snapshot
+from core.events import Snapshot
 from core.store import MetricKey, SnapshotKey, Store
 from core.testing.values import (
     claimed,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from core.config import RunConfig
+from core.events import Snapshot, SplitResult, TaskScore
 from core.metrics import TOTAL, EpochMetrics, StepMetrics
 from core.mrn.relations import Relations
-from core.records import Snapshot, SplitResult, TaskScore
 from core.store import Owner, RunState, Store
 
 OWNER = Owner(host="here", pid=4242, process_started=1000.25, boot_id="boot-1")

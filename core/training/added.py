@@ -13,6 +13,7 @@ from torch import Tensor
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import FIELD, ConfigError
+from core.events import TaskFacts
 from core.models.encoders.frozen import FeatureTables
 from core.models.tagger import MultiTaskTagger
 from core.models.trained_heads import TrainedHeads
@@ -20,7 +21,6 @@ from core.mrn.alignments import align, alignment_facts
 from core.mrn.alignments.base import Matrix
 from core.mrn.new_task import PredictedPrior, fit_weights, links, soft_counts
 from core.mrn.priors import Prior, PriorSettings
-from core.records import TaskFacts
 from core.training.data import SplitData
 from core.wording import all_of, plural
 

@@ -33,10 +33,10 @@ from torch import Tensor
 
 from core.checkpoints import Checkpoint
 from core.errors import DataChanged, NoRoom
+from core.events import DevMetrics, Note, Saved, Sink
 from core.models import model_io
 from core.models.encoders.fast_bert import TrainedRows
 from core.models.encoders.transformer import Transformer
-from core.records import DevMetrics, Note, Saved, Sink
 from core.registry import FULL, reads_words
 from core.training.setup import TrainingRun
 from core.training.step_log import StepLog

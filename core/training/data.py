@@ -17,9 +17,9 @@ from core.encoding.batches import IGNORED, Batches, EpochOrder
 from core.encoding.encoded import EncodedText, encode_cached
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import SubwordTokenizer, Tokenizer
+from core.events import TaskFacts
 from core.models.sources import longest_window
 from core.paths import cache_dir
-from core.records import TaskFacts
 from core.registry import task_smoothing
 from core.tasks import KINDS
 from core.tasks.packed import offsets, places

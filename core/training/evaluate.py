@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from core.config import RunConfig
 from core.encoding.batches import AT_ONCE, IGNORED
+from core.events import SplitResult, TaskFacts, TaskScore
 from core.models.encoders.transformer import in_float32
 from core.models.tagger import MultiTaskTagger
-from core.records import SplitResult, TaskFacts, TaskScore
 from core.tasks import KINDS, TaskKind
 from core.tasks.packed import Packed
 from core.tasks.scores import PlainScore

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from core.errors import OutOfMemory
-from core.records import Usage
+from core.events import Usage
 
 _SPARE = 0.1
 """Fraction of the device that is left free: batches differ, and memory is lost between its pieces."""

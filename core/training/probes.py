@@ -11,9 +11,9 @@ from itertools import combinations
 from typing import NamedTuple
 
 from core.encoding.batches import Batch
+from core.events import Event, Sink, Snapshot
 from core.metrics import StepMetrics, relation_metrics
 from core.models.encoders.task_embedding import cosine_similarities, task_vectors
-from core.records import Event, Sink, Snapshot
 from core.training.gradient_cosines import measure_gradient_cosines
 from core.training.setup import TrainingRun, snapshot_steps
 from core.training.step_log import StepLog

@@ -23,6 +23,7 @@ from core.encoding.batches import Batch, Context
 from core.encoding.tokenizer import Tokenizer
 from core.encoding.words import words_read
 from core.errors import TrainingError
+from core.events import Note, RunFacts, SelectBy, Sink, TaskFacts, corpus_facts
 from core.models.build import BuiltEncoder, Tokenizers, build_encoder, load_tokenizers
 from core.models.device import ALL_THREADS, choose_device, computes_in_half, hardware_name, make_deterministic
 from core.models.encoders import parts_of
@@ -32,7 +33,6 @@ from core.models.tagger import HeadTask, MultiTaskTagger, make_tagger
 from core.models.trained_heads import TrainedHeads, trained_heads
 from core.mrn.alignments import LabelCounts, align, alignment_facts
 from core.mrn.priors import PRIOR_CLASSES, NoPrior, Prior, PriorSettings
-from core.records import Note, RunFacts, SelectBy, Sink, TaskFacts, corpus_facts
 from core.training.added import predicted_prior
 from core.training.balancing import Balancing, make_balancing
 from core.training.data import SplitData, encode_corpus

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from core.errors import NotFinite
+from core.events import Sink
 from core.metrics import LEARNING_RATE, LOSS, PENALTY, TOTAL, StepMetrics
-from core.records import Sink
 
 
 class StepLosses(NamedTuple):

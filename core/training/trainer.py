@@ -13,8 +13,8 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch
 from core.errors import NotFinite
+from core.events import DevMetrics, Note, Sink, best_epoch
 from core.metrics import DEV_LOSS, DEV_SCORE, TOTAL, EpochMetrics
-from core.records import DevMetrics, Note, Sink, best_epoch
 from core.training.checkpoints import Resuming
 from core.training.evaluate import Predicted, Scorer, predict
 from core.training.memory import StepMemory, gauge_of, restart_process_peak

@@ -23,7 +23,7 @@ from core.results.methods import by_method, method_key
 from core.results.samples import TEXT, alike, by_configuration, group_by_data, readable
 from core.results.series import Baseline, Series, baselines, number_series
 from core.results.table import ResultTable, tabulate
-from core.store.records import ACTIVE, Run, RunState
+from core.store.types import ACTIVE, Run, RunState
 from core.tasks import TaskKind, kind_of
 from core.wording import all_of, plural
 from dashboard.compare.mistake_views import Counted, counted, tested

@@ -10,7 +10,7 @@ import streamlit as st
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.evaluation.mistakes import Labels
-from core.store.records import Run
+from core.store.types import Run
 from core.tasks import TaskKind
 from dashboard.compare.compared_runs import examples
 from dashboard.components import sentence

@@ -17,7 +17,7 @@ from core.evaluation.mistakes import Errors, Labels, mistake_text
 from core.evaluation.statistics import randomisation_test
 from core.results.comparisons import Tested
 from core.results.table import ResultCell
-from core.store.records import StoredScore
+from core.store.types import StoredScore
 from core.tasks.confusion import NOTHING
 from core.tasks.scores import Counts, report_rows, sentence_counts
 from core.wording import points

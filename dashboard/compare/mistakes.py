@@ -13,7 +13,7 @@ import streamlit as st
 from core.evaluation.mistakes import errors, mistake_text, mistakes, sentences_with
 from core.results.comparisons import Difference
 from core.results.table import ResultRow, ResultTable
-from core.store.records import Run
+from core.store.types import Run
 from core.tasks import TaskKind
 from core.tasks.confusion import NOTHING
 from core.tasks.scores import percent_sign

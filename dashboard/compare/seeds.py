@@ -13,7 +13,7 @@ from core.errors import MRNLabError
 from core.results.comparisons import Difference
 from core.results.pairs import further_seeds, missing_seeds
 from core.results.table import MEAN_OF_TASKS, ResultTable
-from core.store.records import ACTIVE, Run
+from core.store.types import ACTIVE, Run
 from core.wording import about_time, plural
 from dashboard.compare import views
 from dashboard.compare.compared_runs import ComparedRuns, go_on_comparing

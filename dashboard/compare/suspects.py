@@ -20,7 +20,7 @@ from core.results.suspects import (
     words_of,
 )
 from core.results.table import ResultTable
-from core.store.records import Run
+from core.store.types import Run
 from core.wording import plural
 from dashboard.compare.compared_runs import ComparedRuns
 from dashboard.compare.labelled import block_of, draw_blocks, outlined

@@ -17,7 +17,7 @@ from core.results.comparisons import Difference, run_pairs
 from core.results.figures import Forest, Mark, forest_chart
 from core.results.table import ResultRow, ResultTable
 from core.results.where import ERRORS, SCHEME, WHERE_COLUMNS, BucketSentence, Where, where_of
-from core.store.records import Run
+from core.store.types import Run
 from core.tasks import TaskKind
 from core.wording import capitalised, p_text, plural
 from dashboard.compare.compared_runs import ComparedRuns, labels, task_kind

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.metrics import LOSS, Metric, MetricKey, metrics_of
-from core.store.records import Run
+from core.store.types import Run
 from core.wording import without_shared
 from dashboard.curves import numbers
 from dashboard.curves.numbers import AXES

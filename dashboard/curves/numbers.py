@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from core.config import comparison_key
 from core.metrics import TOTAL, Metric, MetricKey
 from core.results.naming import corpus_name, settings_text, short_name, shortest_names
-from core.store.records import MetricSeries, Run
+from core.store.types import MetricSeries, Run
 from core.wording import plural
 from dashboard.theme import configuration_colours
 

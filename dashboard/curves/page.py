@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.store.records import ACTIVE
+from core.store.types import ACTIVE
 from dashboard.curves.controls import curve_controls, offered
 from dashboard.curves.panels import curve_charts
 from dashboard.shared import resources

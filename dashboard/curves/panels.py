@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.evaluation.statistics import summary
 from core.metrics import LOSS, TOTAL, Metric
-from core.store.records import ACTIVE, MetricSeries, Run, RunState
+from core.store.types import ACTIVE, MetricSeries, Run, RunState
 from core.wording import first_of, plural, without_shared
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
 from dashboard.curves import numbers

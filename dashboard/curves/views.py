@@ -13,7 +13,7 @@ import numpy as np
 from core.evaluation.statistics import band
 from core.metrics import TOTAL, Metric
 from core.results.samples import one_per_seed
-from core.store.records import Conditions, MetricSeries, Run
+from core.store.types import Conditions, MetricSeries, Run
 from dashboard.curves import numbers
 from dashboard.curves.numbers import Configuration, Floats, side_by_side
 

@@ -26,7 +26,7 @@ from core.corpora.reading import guessed
 from core.corpora.types import Sentence, Split
 from core.errors import ConfigError, CorpusError
 from core.store import Store
-from core.store.records import ACTIVE, Run
+from core.store.types import ACTIVE, Run
 from core.tasks import KINDS, TaskKind
 from core.wording import all_of, capitalised, plural, without_shared
 from dashboard.components.charts import chart

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import streamlit as st
 
-from core.store.records import ACTIVE, Run, RunState
+from core.store.types import ACTIVE, Run, RunState
 from core.wording import about_time, plural
 from dashboard.shared import actions, resources
 from dashboard.shared.live import live

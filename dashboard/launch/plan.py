@@ -13,7 +13,7 @@ from core.errors import ConfigError, EncoderError, MRNLabError
 from core.paths import database_url
 from core.recording.resolve import with_absolute_paths
 from core.results.naming import shortest_names
-from core.store.records import Run, RunState
+from core.store.types import Run, RunState
 from core.wording import about_time, capitalised, duration, plural, size, span
 from dashboard.launch.address import add_bilstm, command, use_minilm
 from dashboard.launch.draft import Draft, Plan, form_sentence

@@ -10,7 +10,7 @@ import streamlit as st
 from core.config.typed import whole_number
 from core.results.naming import run_names
 from core.results.samples import one_per_seed, readable
-from core.store.records import Run, RunState
+from core.store.types import Run, RunState
 from dashboard.relations.sentences import read_seeds
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs

@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import MRNLabError
 from core.mrn.alignments.cut import cut_of
 from core.results.cuts import cut_configs, cuts_of
-from core.store.records import RunWithFacts
+from core.store.types import RunWithFacts
 from dashboard.relations.views import Rows
 from dashboard.shared import actions, resources
 from dashboard.shared.states import problem

@@ -14,7 +14,7 @@ from core.config.typed import whole_number
 from core.evaluation.relation_verdicts import RelationVerdicts
 from core.mrn.relations import Relations, covariance_statistics
 from core.results.relation_gains import relation_gains
-from core.store.records import ACTIVE
+from core.store.types import ACTIVE
 from core.wording import plural, without_shared
 from dashboard.components.charts import chart, matrix_player
 from dashboard.relations import summary, views

@@ -15,7 +15,7 @@ from core.evaluation.relation_verdicts import RelationVerdicts
 from core.mrn.relations import Relations
 from core.paths import database_url
 from core.results.naming import run_names
-from core.store.records import Run, RunWithFacts, SnapshotKey
+from core.store.types import Run, RunWithFacts, SnapshotKey
 from dashboard.relations.charts import player_frame, player_numbers
 from dashboard.relations.controls import EMBEDDING, PLAYER, Selection
 from dashboard.relations.matrices import Corner, arrangement, picture

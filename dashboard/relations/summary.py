@@ -17,7 +17,7 @@ from core.mrn.relations import Relations, covariance_statistics, impossible_bloc
 from core.registry import FROZEN, feature_parts, prior_spec
 from core.results.naming import run_name
 from core.results.relations import headline
-from core.store.records import ACTIVE, Run, RunState, RunWithFacts
+from core.store.types import ACTIVE, Run, RunState, RunWithFacts
 from core.wording import all_of, number, plural, without_shared
 from dashboard.relations import sentences, views
 from dashboard.relations.controls import EMBEDDING, MODES

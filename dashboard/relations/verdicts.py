@@ -22,7 +22,7 @@ from core.results.relations import (
     controls_of,
     tested_cells,
 )
-from core.store.records import ACTIVE, Run, RunWithFacts
+from core.store.types import ACTIVE, Run, RunWithFacts
 from core.wording import about_time, all_of, plural
 from dashboard.relations.snapshots import RelationsState
 from dashboard.relations.views import shared_matrices

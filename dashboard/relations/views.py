@@ -18,7 +18,7 @@ from core.evaluation.relation_verdicts import CellVerdict, RelationVerdicts
 from core.evaluation.statistics import CONFIDENCE
 from core.mrn.relations import Relations, impossible_blocks, row_names, strongest_pairs
 from core.registry import has_bilstm
-from core.store.records import MetricSeries, Run, RunState, RunWithFacts, SnapshotKey, StoredScore
+from core.store.types import MetricSeries, Run, RunState, RunWithFacts, SnapshotKey, StoredScore
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]

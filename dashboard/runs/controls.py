@@ -10,7 +10,7 @@ import streamlit as st
 from core.config import OTHER, trains_heads_alone
 from core.config.presets import ADDED_EPOCHS
 from core.registry import PREDICTED
-from core.store.records import ENDED, RESTARTABLE, Run, RunState
+from core.store.types import ENDED, RESTARTABLE, Run, RunState
 from core.wording import all_of, duration, plural, size
 from dashboard.shared import actions, resources
 from dashboard.shared.run_views import fraction_done

@@ -13,7 +13,7 @@ from core.figures import MUTED, TEXT, Chart, Figure, axis
 from core.metrics import DEV_SCORE, LOSS
 from core.results.samples import one_per_seed, readable
 from core.store import Store
-from core.store.records import ACTIVE, MetricSeries, Run, RunState, RunWithFacts
+from core.store.types import ACTIVE, MetricSeries, Run, RunState, RunWithFacts
 from core.tasks.scores import scale_text
 from core.wording import plural
 from dashboard.components.charts import chart

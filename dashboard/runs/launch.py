@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.results.samples import by_configuration
 from core.store import Store
-from core.store.records import Run, RunState
+from core.store.types import Run, RunState
 from dashboard.runs.table import run_link
 from dashboard.shared.launches import launches_of
 from dashboard.shared.selection import address_of, link_to_runs

@@ -9,7 +9,7 @@ import streamlit as st
 from core.results.filter import FilterError, parse_filter
 from core.results.naming import run_name
 from core.results.samples import readable
-from core.store.records import RunState
+from core.store.types import RunState
 from core.wording import plural
 from dashboard.runs import table
 from dashboard.runs.controls import chosen_bar, progress_line

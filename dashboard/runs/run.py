@@ -10,12 +10,12 @@ import pandas as pd
 import streamlit as st
 
 from core.config import FIELD_HELP
+from core.events import TaskFacts
 from core.paths import own_log
-from core.records import TaskFacts
 from core.results.naming import SCORE_NAMES, survival_text, value_text
 from core.results.table import undefined_notes
 from core.store import Store
-from core.store.records import ACTIVE, Run, RunState, RunWithFacts, StoredScore
+from core.store.types import ACTIVE, Run, RunState, RunWithFacts, StoredScore
 from core.tasks import KINDS, kind_of
 from core.tasks.scores import FIGURES, averages, scale_text
 from core.wording import ago, duration, percent, plural, without_shared

@@ -20,8 +20,8 @@ from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
 from core.corpora.assembly import TEXT_VERSION, has_later_tasks
 from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
+from core.events import RunFacts
 from core.metrics import DEV_SCORE
-from core.records import RunFacts
 from core.results.choice import DevScores
 from core.results.methods import by_candidates, chosen_candidates
 from core.results.naming import (
@@ -46,7 +46,7 @@ from core.results.samples import (
     text_names,
 )
 from core.store import Conditions, Store
-from core.store.records import ACTIVE, Run, RunState, RunWithFacts
+from core.store.types import ACTIVE, Run, RunState, RunWithFacts
 from core.wording import all_of, capitalised, number, plural, which_runs
 from dashboard.shared.run_views import fraction_done
 from dashboard.theme import order_tasks

@@ -12,7 +12,7 @@ from statistics import fmean
 import streamlit as st
 
 from core.store import Store
-from core.store.records import ACTIVE, Run, RunState
+from core.store.types import ACTIVE, Run, RunState
 from core.wording import about_time, plural
 from dashboard.shared.queue import seconds_left
 from dashboard.shared.run_views import fraction_done

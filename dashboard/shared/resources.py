@@ -17,7 +17,7 @@ from core.mrn.relations import Relations
 from core.paths import database_url
 from core.registry import base_name
 from core.store import Store
-from core.store.records import ACTIVE, MetricKey, MetricSeries, Run, RunState, RunWithFacts
+from core.store.types import ACTIVE, MetricKey, MetricSeries, Run, RunState, RunWithFacts
 from core.studies import STUDIES, Study, load_study
 from core.studies.analysis import Result
 from core.studies.recorded import records_of

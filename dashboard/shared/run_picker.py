@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.results.naming import group_names, run_names
 from core.results.samples import by_configuration, readable
-from core.store.records import Run
+from core.store.types import Run
 from core.wording import all_of
 from dashboard.shared import resources
 from dashboard.shared.selection import choose, chosen, newest_launch, run_numbers

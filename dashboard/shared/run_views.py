@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.recording.owner import hostname
 from core.store import Store
-from core.store.records import Run, RunState
+from core.store.types import Run, RunState
 from core.wording import duration, plural
 from dashboard.theme import order_tasks
 from jobs.engines import default_engine

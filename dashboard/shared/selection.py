@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.store.records import Run, RunState
+from core.store.types import Run, RunState
 
 _KEPT = "chosen_runs"
 _PARAMETER = "run"

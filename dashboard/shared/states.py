@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.store.records import RunState
+from core.store.types import RunState
 from dashboard.shared.docs import docs_link
 from dashboard.text import escape
 from dashboard.theme import STATES

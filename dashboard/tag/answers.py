@@ -9,9 +9,9 @@ import streamlit as st
 
 from core.config import RunConfig
 from core.corpora.types import Sentence
-from core.records import TextAnswer
 from core.tagging import Answered, written
 from core.tasks import tasks_reading
+from core.tasks.answers import TextAnswer
 from core.wording import all_of, plural
 from dashboard.components.sentence import sentence
 from dashboard.components.text_answers import Column, text_answers

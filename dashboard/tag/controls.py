@@ -23,7 +23,7 @@ from core.corpora.types import Sentence, whole_text
 from core.errors import CorpusError, MRNLabError
 from core.plain_text import shortened
 from core.results.naming import corpus_name
-from core.store.records import Run
+from core.store.types import Run
 from core.tagging import text_of
 from core.tasks.kinds import Reads
 from core.wording import plural

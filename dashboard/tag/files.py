@@ -18,7 +18,7 @@ from core.corpora.readers.files import EXTENSIONS
 from core.corpora.readers.lines import GivenFile
 from core.corpora.readers.texts import ENDINGS, holds_texts, read_asked
 from core.corpora.types import Sentence
-from core.records import TaskScore
+from core.events import TaskScore
 from core.tagging import (
     Tagger,
     answer_in_parts,

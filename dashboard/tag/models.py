@@ -20,7 +20,7 @@ from core.corpora.loading import is_here as corpus_is_here
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.paths import own_checkpoint
-from core.store.records import Run
+from core.store.types import Run
 from core.tagging import Tagger, load_tagger
 from core.tasks import KINDS
 from core.tasks.kinds import Reads

@@ -13,12 +13,12 @@ from statistics import fmean
 from typing import Any, TypeVar
 
 from core.config import RunConfig
-from core.records import TextAnswer
 from core.results.naming import shortest_names
 from core.results.samples import by_configuration, one_per_seed
-from core.store.records import Conditions, Run
+from core.store.types import Conditions, Run
 from core.tagging import Answered, TaggedSentence, WordTag, joined, labels_of
 from core.tasks import KINDS, tasks_reading
+from core.tasks.answers import TextAnswer
 from core.tasks.spans import Span, spans
 from core.wording import which_runs
 from dashboard.theme import PARADIGM_NAMES

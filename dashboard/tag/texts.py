@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import stdev
 
 from core.corpora.types import Sentence
-from core.records import TextAnswer
 from core.tagging import Answered, text_of, written
 from core.tasks import KINDS
+from core.tasks.answers import TextAnswer
 from core.wording import all_of, plural
 from dashboard.components.text_answers import Said, TaskAnswers
 from dashboard.tag.seeds import Answer

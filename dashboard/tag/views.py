@@ -11,9 +11,9 @@ from core.config import RunConfig
 from core.corpora.readers.splitting import PlacedWord, joined_words
 from core.corpora.types import Sentence
 from core.errors import CorpusError
-from core.records import TaskScore
+from core.events import TaskScore
 from core.results.naming import SCORE_NAMES
-from core.store.records import ACTIVE, Run, RunState
+from core.store.types import ACTIVE, Run, RunState
 from core.tagging import TaggedSentence, given_scores, labels_of, spans_in
 from core.tasks import KINDS, tasks_reading
 from core.tasks.confusion import BOUNDARY, BOUNDARY_AND_LABEL, LABEL, MISSED, MISTAKE_KINDS

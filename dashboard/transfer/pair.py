@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.evaluation.mistakes import errors
 from core.metrics import LOSS
-from core.store.records import Run
+from core.store.types import Run
 from core.tasks import kind_of
 from core.transfer.features import FEATURES
 from core.transfer.gains import Gain, Gains, Pair

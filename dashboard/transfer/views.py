@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from core.evaluation.mistakes import Errors, mistake_text, mistakes
 from core.results.naming import corpus_name, encoder_title, field_text, fields_apart
-from core.store.records import MetricSeries
+from core.store.types import MetricSeries
 from core.tasks.confusion import NOTHING
 from core.transfer.gains import Gain, Gains, Pair
 from core.transfer.predictors import Judgement

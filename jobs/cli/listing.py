@@ -10,10 +10,10 @@ import typer
 
 from core.config import FIELD_HELP
 from core.errors import MRNLabError
+from core.events import TaskFacts
 from core.metrics import DEV_SCORE
 from core.paths import own_log
 from core.plain_text import shortened
-from core.records import TaskFacts
 from core.registry import FULL
 from core.results.filter import parse_filter
 from core.results.naming import value_text

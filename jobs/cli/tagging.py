@@ -15,10 +15,10 @@ from core.corpora.readers.splitting import PlacedWord, is_blank
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.paths import given_path, own_checkpoint
-from core.records import TaggedSentence, TextAnswer, WordTag
 from core.store import Run
 from core.tagging import Tagger
 from core.tasks import KINDS, tasks_reading
+from core.tasks.answers import TaggedSentence, TextAnswer, WordTag
 from core.tasks.scores import TaskScore, score_text
 from core.wording import all_of, first_of, plural
 from jobs.cli.app import app, opened_store

@@ -9,7 +9,7 @@ from dataclasses import replace
 from core.config import FIELD_HELP, comparison_values, has_field
 from core.config.typed import seeds_typed
 from core.errors import MRNLabError
-from core.records import RunFacts
+from core.events import RunFacts
 from core.results.choice import dev_means
 from core.results.methods import by_method
 from core.results.naming import is_default, value_text

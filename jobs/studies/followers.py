@@ -15,7 +15,7 @@ from filelock import FileLock
 from core.paths import cache_dir
 from core.recording.owner import process
 from core.store import ACTIVE, Store
-from core.store.records import Owner
+from core.store.types import Owner
 from jobs.queue import control
 from jobs.studies.progress import launch_prefix
 from jobs.worker.process import is_alive, kill

@@ -20,7 +20,7 @@ from core.metrics import DEV_SCORE
 from core.recording.resolve import with_absolute_paths
 from core.registry import FROZEN, FULL
 from core.store import ACTIVE, Run, RunState, Store
-from core.store.records import StoredScore
+from core.store.types import StoredScore
 from core.studies import load_study
 from core.studies.analysis import FinalScores, Floats, Result, analyse
 from core.studies.study import (

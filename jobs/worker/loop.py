@@ -23,13 +23,13 @@ from core.checkpoints.shared_storage import shared_artefacts
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import ConfigError, MRNLabError, NotOwner, RunNotFound
+from core.events import Event, Note, RunFacts, Saved, Sink, SplitResult
 from core.metrics import DEV_LOSS, DEV_SCORE, TOTAL, EpochMetrics
 from core.paths import checkpoint_dir, own_log, set_umask
 from core.recording.heartbeat import BEAT_S, Heartbeat, StopReason, StopSignal
 from core.recording.owner import hostname, this_process
 from core.recording.resolve import resolve_base_run
 from core.recording.sink import StoreSink
-from core.records import Event, Note, RunFacts, Saved, Sink, SplitResult
 from core.settings import seconds
 from core.store import ErrorInfo, Owner, Run, RunState, Store
 from core.tasks.scores import score_text

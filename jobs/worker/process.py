@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from core.recording.owner import boot_id, hostname, started_at
-from core.store.records import Owner
+from core.store.types import Owner
 
 
 class ProcessStatus(StrEnum):

@@ -20,7 +20,7 @@ from core.settings import seconds
 from core.store import Store
 from core.store.database import retried
 from core.store.engine import parse_url
-from core.store.records import Owner
+from core.store.types import Owner
 from jobs.worker.cores import shared_cores
 from jobs.worker.heartbeat import HeartbeatTracker, reap, record_worker_exit
 from jobs.worker.pool import WorkerPool

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from core.paths import cache_dir
 from core.recording.owner import boot_id, hostname
-from core.store.records import Owner
+from core.store.types import Owner
 from jobs.worker.process import kill, processor_wait_s
 
 _TOUCH_EVERY_S = 0.5

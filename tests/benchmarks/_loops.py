@@ -27,10 +27,10 @@ from core.corpora import prepare
 from core.corpora.types import Corpus, Sentence
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import CorpusError
+from core.events import Event, RunFacts
 from core.models.device import choose_device, computes_in_half
 from core.models.encoders.fast_bert import packs
 from core.models.sources import locate
-from core.records import Event, RunFacts
 from core.training import trainer
 from core.training.setup import TrainingRun, set_up
 from tests.benchmarks._harness import laboratory, minilm

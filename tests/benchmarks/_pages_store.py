@@ -18,9 +18,9 @@ import numpy as np
 from sqlalchemy import func, insert, select, text, update
 
 from core.config import RunConfig
+from core.events import Snapshot
 from core.metrics import TOTAL, StepMetrics
 from core.recording.owner import this_process
-from core.records import Snapshot
 from core.store import RunState, Store
 from core.store.schema import metadata, metrics, runs
 from tests.benchmarks._harness import laboratory

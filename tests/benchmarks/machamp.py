@@ -30,9 +30,9 @@ from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Corpus
+from core.events import Event, RunFacts
 from core.metrics import TOTAL, EpochMetrics
 from core.models.sources import locate
-from core.records import Event, RunFacts
 from core.training import trainer
 from tests.benchmarks._harness import (
     CONLL2003,

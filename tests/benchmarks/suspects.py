@@ -22,7 +22,7 @@ import core
 from core.corpora import load
 from core.corpora.types import Corpus
 from core.evaluation.mistakes import Labels
-from core.records import SplitResult
+from core.events import SplitResult
 from core.tasks.spans import spans
 from tests.benchmarks._harness import arguments, laboratory, print_json
 from tests.making import finished

@@ -21,7 +21,7 @@ from core.config import RunConfig
 from core.config.typed import values_of
 from core.corpora import prepare
 from core.evaluation.relation_verdicts import RelationVerdicts, relation_verdicts
-from core.records import Event, RunFacts, Snapshot, SplitResult
+from core.events import Event, RunFacts, Snapshot, SplitResult
 from core.results.relation_gains import RankOverSeeds, rank_over_seeds, strongest_relations
 
 _DATA = Path(__file__).parent / "data"

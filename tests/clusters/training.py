@@ -13,7 +13,7 @@ from typing import Any
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora.types import Corpus
-from core.records import Note, Sink
+from core.events import Note, Sink
 from core.store import Owner, Store
 from jobs.worker.loop import Worker
 from tests.making import epoch_metrics, run_facts, split_result, step_metrics

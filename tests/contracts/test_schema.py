@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import inspect, text
 
 from core.errors import StoreError
-from core.records import SplitResult
+from core.events import SplitResult
 from core.store import MetricKey, RunState, Store
 from core.store.migrations import HEAD
 from core.tasks import score_task

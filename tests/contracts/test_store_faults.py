@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoreError
+from core.events import Note
 from core.recording.heartbeat import StopReason, StopSignal
 from core.recording.sink import StoreSink
-from core.records import Note
 from core.store import MetricKey, RunState, Store, engine
 from tests.making import OWNER, claimed, config, snapshot, step_metrics
 from tests.postgres import PASSWORD, PostgresServer

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from core.store import Store
-from core.store.records import SnapshotKey
+from core.store.types import SnapshotKey
 from tests.journeys.browser import browser_page, picture
 from tests.journeys.conftest import Laboratory
 from tests.supervised import wait_for

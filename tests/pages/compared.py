@@ -9,7 +9,7 @@ from typing import Any
 from core.config import RunConfig
 from core.results.table import ResultTable, tabulate
 from core.store import Store
-from core.store.records import Run, RunState, StoredScore
+from core.store.types import Run, RunState, StoredScore
 from core.tasks.scores import Report
 
 TASKS = ("pos", "ner")

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from core.config import OTHER, RunConfig
 from core.errors import ConfigError
+from core.events import RunFacts, Snapshot, SplitResult, TaskFacts
 from core.metrics import TOTAL, EpochMetrics, StepMetrics, relation_metrics
 from core.mrn.relations import Relations
-from core.records import RunFacts, Snapshot, SplitResult, TaskFacts
 from core.registry import UNKNOWN_ENCODER
 from core.store import ErrorInfo, RunState, Store
 from core.tasks import KINDS, score_task

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from core.config import RunConfig
 from core.corpora.loading import read
-from core.records import SplitResult, Usage
+from core.events import SplitResult, Usage
 from core.store import Store
 from dashboard.compare import compared_runs, comparison
 from jobs.cli import app as command_line

@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from core.evaluation.statistics import summary
 from core.metrics import METRICS, TOTAL, StepMetrics, metrics_of
 from core.store import MetricKey, Store
-from core.store.records import MetricSeries, Run
+from core.store.types import MetricSeries, Run
 from dashboard.components.charts import themed_json
 from dashboard.curves import numbers
 from dashboard.curves.charts import curve_chart, spread_out

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from core.records import Snapshot, SplitResult
+from core.events import Snapshot, SplitResult
 from core.store import Store
 from dashboard.components.charts import component_key
 from jobs.cli import app as program

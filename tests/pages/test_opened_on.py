@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.records import Event
+from core.events import Event
 from core.store import RunState, Store
 from tests.making import OWNER, config, run_facts, snapshot, split_result, step_metrics
 from tests.making import finished as finished_as

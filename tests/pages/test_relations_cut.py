@@ -9,9 +9,9 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
+from core.events import Snapshot, SplitResult, TaskFacts
 from core.mrn.alignments.cut import cut_of
 from core.mrn.relations import Relations
-from core.records import Snapshot, SplitResult, TaskFacts
 from core.store import RunState, Store
 from core.tasks import score_task
 from dashboard.relations.cut import links

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from core.corpora.types import Planted
+from core.events import RunFacts, Snapshot, SplitResult
 from core.metrics import EpochMetrics, StepMetrics
 from core.mrn.relations import Relations
-from core.records import RunFacts, Snapshot, SplitResult
 from core.store import RunState, Store
 from core.transfer.cosines import embedding_curve, gradient_curve
 from dashboard.relations import controls

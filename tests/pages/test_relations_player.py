@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.mrn.relations import Block
 from core.store import Store
-from core.store.records import SnapshotKey
+from core.store.types import SnapshotKey
 from dashboard.relations.charts import pair_chart, player_frame, player_numbers
 from dashboard.relations.matrices import Axis, Panel, Picture
 from dashboard.relations.views import AlignedSteps, Rows, Trajectory

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from core.metrics import TOTAL
 from core.mrn.relations import Relations, correlation
 from core.store import RunWithFacts, Store
-from core.store.records import MetricKey, MetricSeries, Run, SnapshotKey, StoredScore
+from core.store.types import MetricKey, MetricSeries, Run, SnapshotKey, StoredScore
 from dashboard.relations import views
 from dashboard.relations.matrices import Picture, arrangement, picture
 from tests.making import claimed, facts_of, run_facts

@@ -13,7 +13,7 @@ import pytest
 
 from core.config import FIELD_HELP, RunConfig, applicable_fields, comparison_key
 from core.corpora.reading import ColumnReading, Reading
-from core.records import RunFacts
+from core.events import RunFacts
 from core.results.filter import parse_filter
 from core.results.naming import group_names, run_names
 from core.results.samples import by_configuration

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora import load
-from core.records import SplitResult
+from core.events import SplitResult
 from core.store import ErrorInfo, MetricKey, RunState, Store
 from core.tasks import score_task
 from dashboard.runs.curves import dev_curves

@@ -17,8 +17,8 @@ from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
 from core.corpora.types import Planted
+from core.events import Usage
 from core.figures import TEXT
-from core.records import Usage
 from core.results.figures import forest_chart
 from core.store import RunState, Store
 from core.studies import STUDIES, Method, Study

@@ -15,8 +15,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.types import Sentence, whole_text
-from core.records import TextAnswer
 from core.store import RunState, Store
+from core.tasks.answers import TextAnswer
 from dashboard.tag import models
 from dashboard.tag.seeds import Answer, voted
 from dashboard.tag.texts import task_answers, text_disagreement

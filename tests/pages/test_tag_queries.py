@@ -13,7 +13,7 @@ from core.config import RunConfig
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.store import Conditions, RunState
-from core.store.records import Run
+from core.store.types import Run
 from core.tagging import TaggedSentence, TextAnswer, WordTag
 from dashboard.tag import views
 from dashboard.tag.files import ReadFile, answer_file

@@ -17,9 +17,9 @@ from streamlit.testing.v1 import AppTest
 
 from core.config import RunConfig
 from core.evaluation.mistakes import errors
-from core.records import SplitResult
+from core.events import SplitResult
 from core.store import RunState, Store
-from core.store.records import MetricKey, MetricSeries
+from core.store.types import MetricKey, MetricSeries
 from core.studies.recorded import PAIRS, records_of
 from core.tasks.confusion import label_confusion
 from core.transfer.gains import GAINS, LOSES, measured_gains

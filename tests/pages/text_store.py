@@ -10,7 +10,7 @@ import numpy as np
 
 from core.config import RunConfig
 from core.corpora import load
-from core.records import SplitResult, TaskFacts
+from core.events import SplitResult, TaskFacts
 from core.store import Store
 from core.tasks import KINDS, score_task
 from tests.making import finished, run_facts

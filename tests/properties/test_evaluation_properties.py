@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.records import TaskScore
+from core.events import TaskScore
 from core.tasks import score_task
 from core.tasks.confusion import (
     BOUNDARY,

@@ -17,8 +17,8 @@ from core.config import RunConfig
 from core.evaluation import Comparison, compare
 from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, verdict_text
 from core.evaluation.statistics import summary
+from core.events import SplitResult
 from core.library import Laboratory
-from core.records import SplitResult
 from core.results.compared import compared
 from core.results.comparisons import answers, differences, headline
 from core.results.figures import forest, forest_chart

@@ -25,8 +25,8 @@ from core.config import RunConfig
 from core.errors import MRNLabError
 from core.evaluation.comparison import HIGHER, Comparison, compare_rows
 from core.evaluation.statistics import summary
+from core.events import SplitResult
 from core.library import Laboratory
-from core.records import SplitResult
 from core.results.comparisons import differences
 from core.results.filter import parse_filter
 from core.results.records import difference_records

@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 from core.config import RunConfig
 from core.corpora.types import Sentence
 from core.errors import FIELD, ConfigError, MRNLabError
+from core.events import SplitResult
 from core.mrn.alignments.mapping import parse_mapping, template
 from core.paths import log_path
 from core.plain_text import shortened, spreadsheet_cell, terminal_text, unguarded_cell
-from core.records import SplitResult
 from core.results.samples import group_by_data
 from core.results.table import tabulate
 from core.store import Store

@@ -12,8 +12,8 @@ from core.checkpoints import Checkpoint
 from core.checkpoints.shared_storage import Artefacts
 from core.config import RunConfig
 from core.corpora.types import Corpus
+from core.events import Event, Note, Saved, Snapshot, SplitResult
 from core.metrics import EpochMetrics, StepMetrics
-from core.records import Event, Note, Saved, Snapshot, SplitResult
 from core.training.trainer import Outcome, train
 from tests.toys import config as toy_config
 

@@ -15,8 +15,8 @@ from core.checkpoints import Checkpoint, Damaged
 from core.checkpoints.sealed import seal, verified
 from core.checkpoints.shared_storage import Artefacts, model_folder, shared_artefacts
 from core.errors import NoRoom, TrainingError
+from core.events import Event, Saved
 from core.paths import checkpoint_dir
-from core.records import Event, Saved
 from core.store import RunState, Store
 from jobs.queue import control
 from jobs.worker.heartbeat import record_worker_exit

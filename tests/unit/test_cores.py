@@ -6,8 +6,8 @@ import pytest
 
 from core.config import RunConfig
 from core.errors import MRNLabError
+from core.events import Usage
 from core.recording.owner import this_process
-from core.records import Usage
 from core.store import RunState, Store
 from core.store.queue import fitting
 from jobs.engines.local import LocalEngine

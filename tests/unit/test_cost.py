@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from core.config import RunConfig
+from core.events import TaskFacts
 from core.metrics import TOTAL, StepMetrics
 from core.paths import checkpoint_dir
-from core.records import TaskFacts
 from core.store import RunState, Store
 from core.wording import duration
 from dashboard.launch.plan import plan_rows

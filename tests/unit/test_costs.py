@@ -11,7 +11,7 @@ import pytest
 from safetensors.torch import load_file
 
 from core.evaluation.costs import Cost, cost_of, run_cost
-from core.records import Usage
+from core.events import Usage
 from core.store import Store
 from core.training.memory import process_peak, restart_process_peak
 from jobs.reports.parts import cost_entries

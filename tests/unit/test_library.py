@@ -18,9 +18,9 @@ import pytest
 import core
 from core.corpora import load
 from core.errors import ConfigError, CorpusError, MRNLabError, RunNotFound, StoreError, TrainingError
+from core.events import Event
 from core.metrics import StepMetrics
 from core.recording.foreground import train_here
-from core.records import Event
 from core.store import RunState
 from jobs.worker.heartbeat import reap
 from tests.making import claimed, facts_of, finished, run_facts, split_result

@@ -17,13 +17,13 @@ from safetensors.torch import load_file
 from core.config import RunConfig
 from core.corpora.types import Corpus, Sentence, Task
 from core.errors import ConfigError
+from core.events import Snapshot
 from core.models.trained_heads import trained_heads
 from core.mrn.alignments import LabelCounts, align
 from core.mrn.new_task import PredictedPrior, fit_weights, links, soft_counts
 from core.mrn.priors import PriorSettings
 from core.mrn.priors.tensor_normal import initial_variance
 from core.recording.resolve import with_absolute_paths
-from core.records import Snapshot
 from core.store import Store
 from core.tagging import load_tagger
 from core.training.setup import TrainingRun, set_up

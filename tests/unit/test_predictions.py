@@ -190,9 +190,9 @@ def test_what_is_refused_is_named_and_stores_nothing(store: Store) -> None:
     with pytest.raises(MRNLabError, match="Run 1 has predictions of flair for ner with seed 1 already"):
         add_predictions(store, _of(_conll(_guessed(rows))))
     assert len(store.runs()) == 1
-    other = add_predictions(store, _of(_conll(rows), system="FLAIR"))  # LIKE of SQLite ignores capitals
+    capitals = add_predictions(store, _of(_conll(rows), system="FLAIR"))  # LIKE of SQLite ignores capitals
     assert [run.id for run in store.runs_of_system("flair")] == [1]
-    assert [run.id for run in store.runs_of_system("FLAIR")] == [other]
+    assert [run.id for run in store.runs_of_system("FLAIR")] == [capitals]
     assert not store.runs_of_system("fla_r") + store.runs_of_system("%")
     with pytest.raises(MRNLabError, match="no training to repeat"):
         check_trainable(store.run(1).config, ())

@@ -17,10 +17,10 @@ from core.config import PRESETS, RunConfig
 from core.config.sweep import expand
 from core.corpora.types import Corpus, Sentence, Task
 from core.encoding.batches import Batch, Batches, EpochOrder
+from core.events import Note, SplitResult
 from core.metrics import TOTAL, EpochMetrics, StepMetrics
 from core.models.tagger import Heads
 from core.mrn.priors import paper
-from core.records import Note, SplitResult
 from core.training.setup import make_optimiser, set_up, snapshot_steps, update_steps
 from core.training.trainer import train_step
 from tests.benchmarks import _published as program

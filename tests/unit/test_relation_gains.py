@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from core.events import Snapshot, SplitResult
 from core.mrn.relations import Relations
-from core.records import Snapshot, SplitResult
 from core.results.relation_gains import mtl_of, rank_over_seeds, relation_gains, strongest_relations
 from core.store import Store
 from tests.making import config, finished, run_facts, task_score

@@ -18,7 +18,7 @@ from core.checkpoints import Checkpoint
 from core.checkpoints.sealed import opened, seal
 from core.checkpoints.shared_storage import Artefacts
 from core.errors import DataChanged
-from core.records import Event, Note, Saved
+from core.events import Event, Note, Saved
 from core.registry import GRADIENT_BALANCING
 from tests.tiny import tiny_bert
 from tests.toys import TEXT_TASKS, corpus, sentences, text_corpus

@@ -19,7 +19,7 @@ from core.corpora import prepare
 from core.corpora.types import Sentence, Sentences
 from core.encoding.batches import AT_ONCE, IGNORED, Batches
 from core.encoding.encoded import EncodedText
-from core.records import TaskFacts
+from core.events import TaskFacts
 from core.tasks import score_task
 from core.training.data import SplitData, label_numbers
 from core.training.evaluate import Predicted, Scorer, predict

@@ -19,10 +19,10 @@ from core.encoding.batches import IGNORED, Batches
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.errors import ConfigError, CorpusError
+from core.events import Snapshot
 from core.models.encoders.transformer import load_transformer
 from core.models.tagger import make_tagger
 from core.models.text_heads import HeadTask
-from core.records import Snapshot
 from core.tagging import conll_text, given_scores, load_tagger
 from core.training.data import label_numbers
 from tests.tiny import tiny_bert

@@ -27,6 +27,7 @@ from core.config import RunConfig
 from core.encoding.batches import Batch
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import ConfigError, EncoderError
+from core.events import TaskFacts
 from core.models import model_io
 from core.models.encoders import parts_of, shared_weights
 from core.models.encoders.fast_bert import train_rows
@@ -39,7 +40,6 @@ from core.models.encoders.task_embedding import (
 from core.models.encoders.transformer import Transformer, load_transformer
 from core.models.tagger import Heads, MultiTaskTagger
 from core.models.task_folders import save_task_folders
-from core.records import TaskFacts
 from core.training.setup import set_up
 from tests.tiny import tiny_bert
 from tests.toys import config, corpus

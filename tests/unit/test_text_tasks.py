@@ -22,10 +22,10 @@ from core.corpora.types import Sentence
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import load_tokenizer
 from core.errors import ConfigError
+from core.events import Note, SplitResult
 from core.metrics import EpochMetrics
 from core.models import build
 from core.models.encoders.transformer import Transformer, load_transformer, text_pooling
-from core.records import Note, SplitResult
 from core.tagging import load_tagger
 from core.tasks import KINDS, score_task
 from core.tasks.scores import score_of_counts, sentence_counts

@@ -17,12 +17,12 @@ from core.corpora import prepare
 from core.corpora.types import Corpus
 from core.encoding.batches import AT_ONCE
 from core.errors import ConfigError, MRNLabError, TrainingError
+from core.events import DevMetrics, Event, Note, RunFacts, Snapshot, SplitResult, best_epoch
 from core.metrics import TOTAL, EpochMetrics, StepMetrics
 from core.models import model_io as checkpoints
 from core.models.device import ALL_THREADS
 from core.models.encoders.transformer import Transformer
 from core.mrn.relations import MODES, Relations, task_groups
-from core.records import DevMetrics, Event, Note, RunFacts, Snapshot, SplitResult, best_epoch
 from core.registry import PRIORS
 from core.training import trainer
 from core.training.setup import set_up, snapshot_steps

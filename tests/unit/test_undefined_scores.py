@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.corpora.types import Corpus, Sentence
+from core.events import Note, SplitResult
 from core.library import Laboratory
 from core.metrics import TOTAL, EpochMetrics
-from core.records import Note, SplitResult
 from core.store import RunState, Store
 from core.tasks import score_task
 from core.tasks.scores import FIGURES, REPORT_NUMBERS, TaskScore

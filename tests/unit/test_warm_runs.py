@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from core.events import Event, Note, Saved
 from core.metrics import EpochMetrics
-from core.records import Event, Note, Saved
 from core.training import checkpoints
 from tests.tiny import tiny_bert
 from tests.toys import corpus

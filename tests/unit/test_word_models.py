@@ -19,6 +19,7 @@ from core.encoding.batches import Batch, Batches
 from core.encoding.encoded import EncodedText, encode
 from core.encoding.words import WordTokenizer, words_read
 from core.errors import ConfigError
+from core.events import Note, Snapshot
 from core.models.encoders import Encoder, at_words
 from core.models.encoders.fast_bert import weight_count
 from core.models.encoders.lstm import StackedBiLSTM
@@ -26,7 +27,6 @@ from core.models.encoders.transformer import load_transformer
 from core.models.encoders.word_inputs import WordInputs
 from core.models.word_model import word_encoder
 from core.recording.resolve import with_absolute_paths
-from core.records import Note, Snapshot
 from core.registry import WORD_ENCODERS
 from core.tagging import load_tagger
 from core.testing.encoders import EncoderContract

@@ -18,11 +18,11 @@ from sqlalchemy import text
 from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.errors import CorpusError, NotOwner, StoreError, TrainingError
+from core.events import Note, Saved, Sink, SplitResult
 from core.metrics import StepMetrics
 from core.paths import checkpoint_dir
 from core.recording.heartbeat import Heartbeat, StopReason, StopSignal
 from core.recording.sink import StoreSink
-from core.records import Note, Saved, Sink, SplitResult
 from core.store import MetricKey, RunState, Store
 from core.wording import UTC_FORMAT
 from jobs.worker.logs import tail

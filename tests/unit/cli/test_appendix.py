@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.records import SplitResult
+from core.events import SplitResult
 from tests.making import claimed, config, finished, run_facts, task_score
 from tests.unit.cli.conftest import Laboratory
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import core
-from core.records import SplitResult
+from core.events import SplitResult
 from tests.making import config, finished, task_score
 from tests.unit.cli.conftest import Laboratory
 

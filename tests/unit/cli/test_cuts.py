@@ -10,10 +10,10 @@ import pytest
 
 from core.config import RunConfig
 from core.errors import ConfigError
+from core.events import SplitResult, TaskFacts
 from core.mrn.alignments import Alignment, LabelCounts, align
 from core.mrn.alignments.cut import cut_alignment, cut_of, parse_cut
 from core.mrn.alignments.mapping import MappingFile, align_mapping
-from core.records import SplitResult, TaskFacts
 from core.results.cuts import cut_losses
 from core.results.stored import stored_results
 from core.tasks import score_task

@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import text
 
 from core.corpora.repeats import Repeat
+from core.events import Snapshot, SplitResult, TaskFacts, Usage
 from core.metrics import StepMetrics, relation_metrics
 from core.mrn.relations import covariance_statistics
-from core.records import Snapshot, SplitResult, TaskFacts, Usage
 from core.store import RunState
 from core.transfer.cosines import embedding_curve
 from tests.making import (

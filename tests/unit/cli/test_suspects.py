@@ -12,7 +12,7 @@ import pytest
 import core
 from core.config import RunConfig
 from core.errors import ConfigError, MRNLabError
-from core.records import SplitResult
+from core.events import SplitResult
 from core.results.suspects import SUSPECT_COLUMNS
 from core.tasks import score_task
 from tests.making import corpus_folder, finished

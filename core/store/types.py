@@ -16,8 +16,8 @@ from pydantic_core import from_json
 from core.config import OTHER, RunConfig, has_field
 from core.corpora.repeats import Repeat
 from core.errors import MRNLabError
+from core.events import RunFacts, TaskFacts, TaskScore
 from core.metrics import MetricKey as MetricKey
-from core.records import RunFacts, TaskFacts, TaskScore
 
 _TRACEBACK_LINES = 40
 
