@@ -78,8 +78,8 @@ class Data(Part):
     fraction_draw: Literal["once", "each_epoch"] = run_field(
         "once", "choice", label="Draw the share", legacy="once"
     )
-    """When the share is drawn: 'once' fixes the sentences before training; 'each_epoch' shuffles all
-    sentences in every epoch and trains on that share of the batches, as the dissertation's program does.
+    """When the share is drawn: 'once', before training; 'each_epoch' trains on that share of freshly
+    shuffled batches in every epoch, as the dissertation's program does.
     """
     dev_sentences: int | None = run_field(
         None,
@@ -110,8 +110,7 @@ class Data(Part):
         view=FieldView(seldom=True, unset="none"),
     )
     """A control: the task whose training labels are permuted over its training words, so that they say
-    nothing; spans stay whole and each label as frequent. What a run learns of its relations is what it learns
-    where there is none.
+    nothing; spans stay whole and each label as frequent.
     """
 
 
@@ -185,8 +184,8 @@ class Sharing(Part):
         ),
     )
     """The finished run over a frozen encoder that this run's one task is added to: its number, its checkpoint
-    folder, or 'configuration:ID', the run of that configuration with the same seed. Trained heads are
-    kept. The new head starts from their prediction and is regularised towards it.
+    folder, or 'configuration:ID', the run of that configuration with the same seed. The new head starts from
+    what the trained heads predict, and is regularised towards it.
     """
     alignment: str | None = mrn_field("auto", "choice", view=FieldView(rank=6, asked=True, option=True))
     """How labels of different tasks are matched in MRN: 'disjoint' keeps them apart, 'exact' joins equal
@@ -235,8 +234,8 @@ class Sharing(Part):
         "interval", "choice", label="When to update", legacy="interval"
     )
     """Which steps update the covariances: 'interval' counts update_every steps over the whole run;
-    'epoch_start' updates after the first batch of each epoch and every update_every batches from there, as
-    the dissertation's program does. The last step always updates them.
+    'epoch_start' counts from the first batch of each epoch, which updates too, as the dissertation's program
+    does. The last step always updates them.
     """
     snapshots: int | None = learning_field(50, "snapshots", ge=1, le=1000)
     """How often during the run the three covariances are stored, evenly spaced, the last step always."""
@@ -525,9 +524,8 @@ class Optimisation(Part):
         legacy="together",
     )
     """Which tasks a step trains: 'together' all that its sentences have labels of; 'uniform' and 'by_size'
-    one task, drawn among those with batches left, all alike or by their number. An epoch then has every
-    task's batches. 'smoothed:A' draws by size too, and gives a task with n batches a share of the epoch's in
-    proportion to n to the power A: small tasks come again, large ones only in part.
+    one task, drawn among those with batches left, all alike or by their number; 'smoothed:A' draws by size
+    too, but an epoch has batches of a task in proportion to their number to the power A.
     """
     task_weights: tuple[float, ...] | None = run_field(
         None,

@@ -81,6 +81,12 @@ This page is written by `python -m tests.unit.test_docs`; change the description
 | Field | What it is | Accepted | Default |
 |---|---|---|---|
 """
+_PUBLISHED = {
+    "dissertation": "the-published-protocol-value-by-value",
+    "sc-lstm": "the-published-sc-lstm-value-by-value",
+    "tea": "the-published-tea-bert-value-by-value",
+}
+"""The section of docs/mathematics.md with the values of each preset."""
 # A run that has every field, to read the defaults from.
 _EXAMPLE = RunConfig.build(corpus="corpus", tasks=("one", "two"), encoder="minilm+bilstm")
 
@@ -104,9 +110,8 @@ def _run_description() -> Iterator[str]:
     for title, entries in {"Encoders": encoders, "Priors": priors, "Alignments": ALIGNMENTS}.items():
         yield from ("", f"## {title}", "")
         yield from (f"- `{name}`: {description}" for name, description in entries.items())
-    yield from ("", "## Presets")
-    for name, values in PRESETS.items():
-        yield from ("", f"`{name}`: " + ", ".join(f"`{field}={values[field]}`" for field in values) + ".")
+    yield from ("", "## Presets", "")
+    yield from (f"- [`{name}`](mathematics.md#{anchor})" for name, anchor in _PUBLISHED.items())
 
 
 def _default(name: str) -> str:
@@ -123,6 +128,11 @@ def test_the_description_of_a_run_is_up_to_date() -> None:
     expected = "\n".join(_run_description()) + "\n"
     text = (DOCS / "run-description.md").read_text(encoding="utf-8")
     assert text == expected, "run: python -m tests.unit.test_docs > docs/run-description.md"
+
+
+def test_every_preset_has_its_values_in_the_docs() -> None:
+    """The tests of each published protocol hold the values."""
+    assert set(_PUBLISHED) == set(PRESETS)
 
 
 def test_the_environment_is_documented() -> None:
