@@ -12,7 +12,7 @@ from dashboard.shared import docs
 from dashboard.shared.delivery import delivered
 from dashboard.shared.live import store_away
 from dashboard.shared.states import problem
-from dashboard.sidebar import sidebar, skip_link
+from dashboard.sidebar import sidebar
 from dashboard.theme import tab_icon
 
 st.set_page_config(page_title="MRN Lab", page_icon=tab_icon(), layout="wide", initial_sidebar_state=220)
@@ -56,7 +56,6 @@ if not admitted:
     st.stop()
 with delivered():
     try:
-        skip_link(page.title)
         sidebar()
         security.account()
         page.run()

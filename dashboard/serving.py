@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from core.errors import MRNLabError
 from core.figures import Chart
 from core.paths import set_umask
-from dashboard import security
+from dashboard import preload, security
 from dashboard.components import charts
 from dashboard.components.charts import plotly_url
 from dashboard.shared import delivery
@@ -89,16 +89,18 @@ def first_page(request: Request) -> RedirectResponse:
 
 
 # Where a page connects to, as hosts of Streamlit's apps tell it. Without it a page first asks whether it is
-# an app of its own, at `/curves/_stcore/health`: 0.1 s. And the names of tables.
+# an app of its own, at `/curves/_stcore/health`: 0.1 s. And the names of tables, the way past the sidebar.
 _HEAD = (
     "<script>window.__streamlit = { BACKEND_BASE_URL: new URL('.', location.href).href };"
-    f"{charts.read_asset('tables.js')}</script></head>"
+    f"{charts.read_asset('tables.js')}{charts.read_asset('skip.js')}</script>"
+    f"<style>{charts.read_asset('skip.css')}</style></head>"
 ).encode()
 
 
 class Headers:
     """ASGI middleware that adds the Content-Security-Policy and caching headers to the answers.
-    A page also gets the addresses that it may connect to, and names of its tables.
+    A page also gets the addresses that it may connect to, its scripts, names of its tables, and a button to
+    skip to its answer.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -106,6 +108,7 @@ class Headers:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_page = False
+        page = scope["path"].rpartition("/")[2] if scope["type"] == "http" else ""
 
         async def tell(message: Message) -> None:
             nonlocal is_page
@@ -122,7 +125,8 @@ class Headers:
                 if scope["path"].startswith(_KEPT) and message["status"] == 200:
                     headers["Cache-Control"] = _FOREVER
             elif is_page and message["type"] == "http.response.body":
-                message["body"] = message["body"].replace(b"</head>", _HEAD)
+                head = preload.links(page).encode() + _HEAD
+                message["body"] = message["body"].replace(b"</head>", head)
             await send(message)
 
         if scope["type"] == "http":

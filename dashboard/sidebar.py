@@ -7,7 +7,6 @@ from pathlib import Path
 import streamlit as st
 
 from core.store.types import RunState
-from dashboard.components.charts import component
 from dashboard.shared import actions, resources
 from dashboard.shared.launches import launch_bars
 from dashboard.shared.live import live, look_out
@@ -16,18 +15,6 @@ from dashboard.text import escape
 from dashboard.theme import LOGO
 
 _MOST_LAUNCHES = 3
-
-
-_mount_skip = component("skip", html=None, isolate_styles=False)
-# What a page is for: the button of Launch, the answer, else the title.
-_PLACES = (".st-key-launch button", "[class*=st-key-answer_]", ".st-key-relations_reading", "h1")
-
-
-def skip_link(page: str) -> None:
-    """Puts a button before all others that the Tab key reaches, to pass the sidebar."""
-    label = "Skip to the button Launch" if page == "Launch" else "Skip to the answer"
-    with st.container(key="skip"):
-        _mount_skip(key="skip_link", data={"label": label, "places": _PLACES})
 
 
 def sidebar() -> None:
