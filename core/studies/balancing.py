@@ -1,11 +1,12 @@
 """Does balancing tasks help, beside sharing and beside relations? All methods at their defaults.
 
-Tasks share a BiLSTM over a frozen encoder, as in the first card of Launch. Nothing is searched: a method is
-judged as a reader gets it, and dev chooses the epoch alone.
+Tasks share a BiLSTM over a frozen encoder, as in the first card of Launch, or the last two layers of the
+encoder. Nothing is searched: a method is judged as a reader gets it, and dev chooses the epoch alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from core.studies.study import Method, Setting, Study
@@ -31,20 +32,29 @@ _BILSTM: dict[str, Any] = {
     "bilstm_hidden": 64,
     "lr_bilstm": 6e-3,
 }
+_LAST_LAYERS: dict[str, Any] = {"encoder": "minilm", "encoder_training": "top:2"}
 
 
 def _setting(
-    name: str, title: str, corpus: str, tasks: str, alignment: str, *, part: str = "real", **fields: Any
+    name: str,
+    title: str,
+    corpus: str,
+    tasks: str,
+    alignment: str,
+    *,
+    part: str = "real",
+    shared: Mapping[str, Any] = _BILSTM,
+    **fields: Any,
 ) -> Setting:
     names = tuple(tasks.split())
-    base = {"corpus": corpus, "tasks": names, "alignment": alignment, **_BILSTM, **fields}
+    base = {"corpus": corpus, "tasks": names, "alignment": alignment, **shared, **fields}
     return Setting(name, title, part, base, names, tuple(method.name for method in _METHODS))
 
 
 STUDY = Study(
     "balancing",
     "Balancing tasks",
-    "Do weights of losses, or combined gradients, help tasks that share a BiLSTM?",
+    "Do weights of losses, or combined gradients, help tasks that share weights?",
     (
         _setting(
             "tag-sets",
@@ -81,6 +91,7 @@ STUDY = Study(
             "conll2003?dev=200&test=1000",
             "pos chunk ner",
             "cooccurrence",
+            shared=_LAST_LAYERS,
             fraction=0.05,
             epochs=5,
         ),
