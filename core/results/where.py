@@ -222,6 +222,34 @@ def where_of(
     Raises NothingToTakeApart for rows without common seed or stored predictions; ConfigError for a column
     `by` that the corpus has not.
     """
+    task = delta.task
+    pairs, notes = _pairs(store, delta, runs, split)
+    is_span = score_name == "f1_conll"
+    items = "spans" if is_span else "words"
+    buckets: tuple[BucketDifference, ...] = ()
+    errors_by_bucket = None
+    try:
+        texts = _texts(pairs, split, task, by)
+    except CorpusError as error:
+        if not is_span:
+            raise NothingToTakeApart(str(error)) from None
+        notes.append(f"There are no buckets. {error}")
+    else:
+        items = items if texts[0].kind.reads == "words" else texts[0].kind.items
+        buckets, errors_by_bucket = _by_bucket(pairs, texts, score_name)
+        if not _is_alike(pairs):
+            notes.append(
+                f"The {split} sentences differ from seed to seed, so there is no test over sentences, and "
+                "nothing is decided."
+            )
+    kinds, schemes = _by_kind(pairs) if is_span else ((), ())
+    return Where(data, split, delta, items, buckets, kinds, schemes, tuple(notes), errors_by_bucket)
+
+
+def _pairs(
+    store: Store, delta: Difference, runs: Mapping[int, Run], split: str
+) -> tuple[list[_Pair], list[str]]:
+    """The runs of both rows by seed, and notes on the seeds that are left out or alone."""
     task, names = delta.task, f"{delta.row.name} and {delta.base.name}"
     ids = run_pairs(delta)
     if not ids:
@@ -233,57 +261,49 @@ def where_of(
         )
     if any(pair.gold != pair.base_gold for pair in pairs):
         raise NothingToTakeApart(f"{names} were scored on different {split} sentences of {task}.")
-    seeds = [pair.run.config.seed for pair in pairs]
-    is_span = score_name == "f1_conll"
-    buckets: tuple[BucketDifference, ...] = ()
-    kinds: tuple[FigureDifference, ...] = ()
-    schemes: tuple[FigureDifference, ...] = ()
-    notes, items = [], "spans" if is_span else "words"
-    errors_by_bucket = None
+    notes = []
     if len(pairs) < len(ids):
         notes.append(f"{plural(len(ids) - len(pairs), 'seed')} left out: no predictions are stored.")
     if len(pairs) == 1:
         notes.append("One seed in common: nothing is decided.")
-    try:
-        texts = _texts(pairs, split, task, by)
-    except CorpusError as error:
-        if not is_span:
-            raise NothingToTakeApart(str(error)) from None
-        notes.append(f"There are no buckets. {error}")
-    else:
-        items = items if texts[0].kind.reads == "words" else texts[0].kind.items
-        is_alike = all(pair.gold == pairs[0].gold for pair in pairs)
-        if not is_alike:
-            notes.append(
-                f"The {split} sentences differ from seed to seed, so there is no test over sentences, and "
-                "nothing is decided."
-            )
-        of_pairs = list(zip(texts, pairs, strict=True))
-        items_a = [text.items(pair.gold, pair.predicted, score_name) for text, pair in of_pairs]
-        items_b = [text.items(pair.gold, pair.base_predicted, score_name) for text, pair in of_pairs]
-        lengths = [len(text.text.tokens) for text in texts]
-        paired = PairedItems(texts[0].buckets, seeds, items_a, items_b, lengths, is_alike)
-        buckets = tuple(bucket_differences(paired))
-        counted = len(pairs) if is_alike else 1
-        errors_by_bucket = ErrorsByBucket(
-            tuple((pair.run.id, pair.base.id) for pair in pairs[:counted]),
-            texts[0].buckets,
-            np.stack(
-                [
-                    _bucket_errors(text, second, pair.gold, pair.base_predicted)
-                    - _bucket_errors(text, first, pair.gold, pair.predicted)
-                    for (text, pair), first, second in zip(
-                        of_pairs[:counted], items_a[:counted], items_b[:counted], strict=True
-                    )
-                ]
-            ),
-        )
-    if is_span:
-        errors = {pair.run.config.seed: _errors(pair.gold, pair.predicted) for pair in pairs}
-        base_errors = {pair.run.config.seed: _errors(pair.gold, pair.base_predicted) for pair in pairs}
-        kinds = tuple(kind_differences(errors, base_errors))
-        schemes = tuple(scheme_differences(errors, base_errors))
-    return Where(data, split, delta, items, buckets, kinds, schemes, tuple(notes), errors_by_bucket)
+    return pairs, notes
+
+
+def _is_alike(pairs: Sequence[_Pair]) -> bool:
+    """Whether all seeds were scored on the same sentences."""
+    return all(pair.gold == pairs[0].gold for pair in pairs)
+
+
+def _by_bucket(
+    pairs: Sequence[_Pair], texts: Sequence[BucketedText], score_name: str
+) -> tuple[tuple[BucketDifference, ...], ErrorsByBucket]:
+    seeds, is_alike = [pair.run.config.seed for pair in pairs], _is_alike(pairs)
+    of_pairs = list(zip(texts, pairs, strict=True))
+    items_a = [text.items(pair.gold, pair.predicted, score_name) for text, pair in of_pairs]
+    items_b = [text.items(pair.gold, pair.base_predicted, score_name) for text, pair in of_pairs]
+    lengths = [len(text.text.tokens) for text in texts]
+    paired = PairedItems(texts[0].buckets, seeds, items_a, items_b, lengths, is_alike)
+    less = [
+        _bucket_errors(text, of_base, pair.gold, pair.base_predicted)
+        - _bucket_errors(text, of_row, pair.gold, pair.predicted)
+        for (text, pair), of_row, of_base in zip(of_pairs, items_a, items_b, strict=True)
+    ]
+    counted = len(pairs) if is_alike else 1
+    errors = ErrorsByBucket(
+        tuple((pair.run.id, pair.base.id) for pair in pairs[:counted]),
+        texts[0].buckets,
+        np.stack(less[:counted]),
+    )
+    return tuple(bucket_differences(paired)), errors
+
+
+def _by_kind(
+    pairs: Sequence[_Pair],
+) -> tuple[tuple[FigureDifference, ...], tuple[FigureDifference, ...]]:
+    """The differences by kind of error, and by scheme of F1."""
+    errors = {pair.run.config.seed: _errors(pair.gold, pair.predicted) for pair in pairs}
+    base_errors = {pair.run.config.seed: _errors(pair.gold, pair.base_predicted) for pair in pairs}
+    return tuple(kind_differences(errors, base_errors)), tuple(scheme_differences(errors, base_errors))
 
 
 def _bucket_errors(text: BucketedText, items: Items, gold: Labels, predicted: Labels) -> NDArray[np.float32]:
