@@ -43,17 +43,11 @@ DIVERGING: tuple[tuple[float, str], ...] = (
     (1.0, "#A6212B"),
 )
 
-# Matrices of correlations and, in green, of spreads. On near-black the ends are the brightest, on white the
-# darkest: what is further from zero is further from the page.
-MATRIX_SCALES: Mapping[str, Mapping[str, tuple[tuple[float, str], ...]]] = {
-    "correlation": {
-        "light": DIVERGING,
-        "dark": ((0.0, "#7CC4FF"), (0.25, "#2F6FA3"), (0.5, BACKGROUND), (0.75, "#AD4630"), (1.0, "#FF8468")),
-    },
-    "spread": {
-        "light": ((0.0, BACKGROUND), (0.5, BACKGROUND), (0.75, "#5FB49C"), (1.0, "#0B5C4A")),
-        "dark": ((0.0, BACKGROUND), (0.5, BACKGROUND), (0.75, "#2B8F76"), (1.0, "#A6F0DA")),
-    },
+# Matrices of correlations. On near-black the ends are the brightest, on white the darkest: what is further
+# from zero is further from the page.
+MATRIX_SCALE: Mapping[str, tuple[tuple[float, str], ...]] = {
+    "light": DIVERGING,
+    "dark": ((0.0, "#5FB2F5"), (0.25, "#2F6FA3"), (0.5, BACKGROUND), (0.75, "#9E3A28"), (1.0, "#F2553F")),
 }
 
 

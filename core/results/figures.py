@@ -105,7 +105,7 @@ def against_chart(
     values, choice = list(view.series.runs), view.dev_choice
     drawn = {line.task for line in lines}
     tasks = ("",) if "" in drawn and not of_tasks else tuple(task for task in view.tasks if task in drawn)
-    is_wide = values[0] > 0 and values[-1] >= _WIDE * values[0]
+    is_wide = is_log(values)
     inner = _ONLY_PANEL if len(tasks) == 1 else _PANEL * len(tasks)
     chart = Chart(
         inner + _LEGEND + 48,
@@ -115,7 +115,7 @@ def against_chart(
     )
     base = "" if view.baseline is None else view.baseline.name
     grey = () if differences or view.baseline is None or view.baseline.is_value else view.base_lines
-    places = {"test": {value: value for value in values}, "dev": _beside(values, is_log=is_wide)}
+    places = {"test": {value: value for value in values}, "dev": beside(values, -1)}
     room, panel = _GAP / inner, "y"
     for index, task in enumerate(tasks):
         panel = f"y{index + 1 if index else ''}"
@@ -158,16 +158,22 @@ def against_chart(
 
 
 _ASIDE = 0.02
-"""How far dev stands beside test, of the axis; never more than a third of the way to the next value."""
+"""How far a line stands beside another, of the axis; never more than a third of the way to the next value."""
 
 
-def _beside(values: Sequence[float], *, is_log: bool) -> dict[float, float]:
-    """A place on the axis a little to the left of each value."""
-    at = [math.log10(value) for value in values] if is_log else list(values)
+def is_log(values: Sequence[float]) -> bool:
+    """Whether an axis of these values, in ascending order, is logarithmic."""
+    return values[0] > 0 and values[-1] >= _WIDE * values[0]
+
+
+def beside(values: Sequence[float], steps: float) -> dict[float, float]:
+    """A place on the axis of these values so many steps to the right of each."""
+    wide = is_log(values)
+    at = [math.log10(value) for value in values] if wide else list(values)
     least = min((b - a for a, b in pairwise(at)), default=0.0)
-    aside = min(_ASIDE * (at[-1] - at[0]), least / 3)
-    moved = [place - aside for place in at]
-    return dict(zip(values, [10**place for place in moved] if is_log else moved, strict=True))
+    aside = steps * min(_ASIDE * (at[-1] - at[0]), least / 3)
+    moved = [place + aside for place in at]
+    return dict(zip(values, [10**place for place in moved] if wide else moved, strict=True))
 
 
 def _add_baseline(chart: Chart, name: str, line: ScoreLine, **settings: Any) -> None:

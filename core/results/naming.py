@@ -109,6 +109,20 @@ def group_names(groups: Sequence[Sequence[Run]]) -> list[str]:
     ]
 
 
+def configuration_titles(groups: Sequence[Sequence[Run]]) -> list[str]:
+    """Distinct names of configurations over a picture, λ with its symbol: `MRN, λ = 0.01 · exact`."""
+    titles = []
+    for group, name in zip(groups, _paradigm_names(groups), strict=True):
+        start, config = paradigm_name(group[0].config), group[0].config
+        has_lambda = config.paradigm == "mrn" and name.startswith(f"{start} ")
+        titles.append(f"{start}, λ = {name[len(start) + 1 :]}" if has_lambda else name)
+    taken = Counter(titles)
+    return [
+        title if taken[title] == 1 else f"{title} · run {group[0].id}"
+        for group, title in zip(groups, titles, strict=True)
+    ]
+
+
 def _paradigm_names(groups: Sequence[Sequence[Run]]) -> list[str]:
     """`shortest_names` of the groups' first runs; STL of one task names its task."""
     names = shortest_names([group[0].config for group in groups])
@@ -235,15 +249,17 @@ def _always_named(configs: Sequence[RunConfig]) -> list[tuple[str, ...]]:
 
 
 def _with_lambda(paradigm: str, lambdas: Sequence[float | None]) -> list[str]:
-    """`MRN 0.01` for each λ, unrounded where two would read the same; `MTL` where there is none.
+    """`MRN 0.01` for each λ; `MTL` where there is none."""
+    return [f"{paradigm} {text}".rstrip() for text in number_texts(lambdas)]
 
-    Beside 0.001 stands 0.0003, not 3e-4.
-    """
-    is_close = len(set(map(number, lambdas))) < len(set(lambdas))
-    texts = ["" if value is None else str(value) if is_close else number(value) for value in lambdas]
-    if len({"e" in text for text in texts}) > 1 and min(filter(None, lambdas), default=0) >= _LEAST_DECIMAL:
+
+def number_texts(values: Sequence[float | None]) -> list[str]:
+    """Numbers that stand together: unrounded where two would read the same, 0.0003 beside 0.001."""
+    is_close = len(set(map(number, values))) < len(set(values))
+    texts = ["" if value is None else str(value) if is_close else number(value) for value in values]
+    if len({"e" in text for text in texts}) > 1 and min(filter(None, values), default=0) >= _LEAST_DECIMAL:
         texts = [format(Decimal(text), "f") if text else "" for text in texts]
-    return [f"{paradigm} {text}".rstrip() for text in texts]
+    return texts
 
 
 def _distinguishing(configs: Sequence[RunConfig]) -> list[list[str]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +27,12 @@ from core.mrn.relations import Relations, impossible_blocks, row_names
 from core.results.naming import group_names
 from core.results.samples import by_configuration, one_per_seed, readable
 from core.store import Run, RunState, RunWithFacts, Store
-from core.wording import all_of, plural
+from core.wording import all_of, capitalised, plural
 
 MODES = ("task", "label")
 """The kinds of rows that have verdicts: features belong to no task."""
+_MOST_NAMED, _ROOM = 3, 90
+"""A headline names so many pairs of a verdict, whose names have so many characters in all."""
 RELATION_COLUMNS = (
     "configuration", "mode", "first", "second", "mean", "low", "high", "seeds", "p_holm", "verdict",
     "control",
@@ -87,8 +91,10 @@ class RelationTable:
         return records
 
 
-def headline(verdicts: RelationVerdicts, names: Sequence[str], most: int = 3) -> str:
-    """Which cells are decided, with their counts, the strongest by name; nothing of what is undecided."""
+def headline(verdicts: RelationVerdicts, names: Sequence[str], quoted: Callable[[str], str] = str) -> str:
+    """Which cells are decided, with their counts, the strongest by name; nothing of what is undecided.
+    `quoted` escapes names, which come from users.
+    """
     tested = sum(1 for _ in verdicts.cells())
     if not tested:
         return "No relation between tasks could be learned."
@@ -98,14 +104,68 @@ def headline(verdicts: RelationVerdicts, names: Sequence[str], most: int = 3) ->
     for verdict in (RELATED, OPPOSED):
         of_verdict = [cell for cell in verdicts.cells() if cell.verdict == verdict]
         if of_verdict:
-            pairs = [f"{names[cell.i]} and {names[cell.j]} ({_interval(cell)})" for cell in of_verdict[:most]]
-            first = ", the strongest" if len(of_verdict) > most else ":"
+            shown = _that_fit([(names[cell.i], names[cell.j]) for cell in of_verdict])
+            pairs = [
+                f"{quoted(a)} and {quoted(b)} ({_interval(cell)})"
+                for (a, b), cell in zip(shown, of_verdict, strict=False)
+            ]
+            first = ", the strongest" if len(of_verdict) > len(shown) else ":"
             parts.append(f"{_are(len(of_verdict))} {verdict}{first} {all_of(pairs)}")
     if count := verdicts.count(NEGLIGIBLE):
         parts.append(f"{count} {'has' if count == 1 else 'have'} no relation that matters")
     if not parts:
         return f"None of {plural(tested, 'pair')} is decided."
     return f"Of {plural(tested, 'pair')} {'; '.join(parts)}."
+
+
+def headline_of(tables: Sequence[RelationTable], quoted: Callable[[str], str] = str) -> str:
+    """`headline` of one configuration; of several, in how many of them which pairs are decided."""
+    if len(tables) == 1:
+        return headline(tables[0].verdicts, tables[0].rows.names, quoted)
+    if all(table.verdicts.seeds < 2 for table in tables):
+        return "Nothing is decided: each configuration has one seed."
+    tested: set[frozenset[str]] = set()
+    decided: dict[str, dict[frozenset[str], list[float]]] = defaultdict(lambda: defaultdict(list))
+    for table in tables:
+        for cell in table.cells:
+            pair = frozenset((table.rows.names[cell.i], table.rows.names[cell.j]))
+            tested.add(pair)
+            if cell.is_decided:
+                decided[cell.verdict][pair].append(abs(cell.mean))
+    order = {name: place for table in reversed(tables) for place, name in enumerate(table.rows.names)}
+    parts = []
+    for verdict in (RELATED, OPPOSED):
+        ranked = sorted(decided[verdict].items(), key=lambda each: (-len(each[1]), -max(each[1])))
+        pairs = [(*sorted(pair, key=order.__getitem__),) for pair, _ in ranked]
+        shown = _that_fit(pairs)
+        of_shown = zip(shown, (len(sizes) for _, sizes in ranked), strict=False)
+        for count, some in groupby(of_shown, key=lambda each: each[1]):
+            named = [f"{quoted(a)} and {quoted(b)}" for (a, b), _ in some]
+            share = _share(count, len(tables), counts=not parts)
+            parts.append(f"{verdict} in {share}: {', '.join(named)}")
+        if more := len(pairs) - len(shown):
+            parts[-1] += f" and {plural(more, 'more pair')}"
+    negligible = [len(sizes) for sizes in decided[NEGLIGIBLE].values()]
+    if count := negligible.count(len(tables)):
+        have = "has" if count == 1 else "have"
+        where = "either configuration" if len(tables) == 2 else f"any of the {len(tables)} configurations"
+        parts.append(f"{plural(count, 'pair')} {have} no relation that matters in {where}")
+    if not parts:
+        return f"None of {plural(len(tested), 'pair')} is decided in any of {len(tables)} configurations."
+    return f"{capitalised('; '.join(parts))}."
+
+
+def _share(count: int, every: int, *, counts: bool) -> str:
+    """`all 5 configurations`, `2 of 5`; the share that comes first says of what."""
+    if count == every:
+        return "both configurations" if every == 2 else f"all {every} configurations"
+    return f"{count} of {every}{' configurations' * counts}"
+
+
+def _that_fit(pairs: Sequence[tuple[str, ...]]) -> Sequence[tuple[str, ...]]:
+    """The first pairs whose names fit into a headline, at least one."""
+    lengths = accumulate(sum(map(len, pair)) for pair in pairs[:_MOST_NAMED])
+    return pairs[: max(1, sum(length <= _ROOM for length in lengths))]
 
 
 def _are(count: int) -> str:
@@ -128,6 +188,20 @@ def basis(verdicts: RelationVerdicts, controls: Mapping[str, int]) -> str:
         return f"{text}; no controls."
     which = all_of([f"{task} permuted ({plural(seeds, 'seed')})" for task, seeds in controls.items()])
     return f"{text}; {controlled} of {tested} against controls too: {which}."
+
+
+def basis_of(tables: Sequence[RelationTable]) -> str:
+    """`basis` of one configuration, or of several in a sentence."""
+    if len(tables) == 1:
+        return tables[0].basis
+    seeds = sorted({table.verdicts.seeds for table in tables})
+    count = plural(seeds[-1], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
+    controlled = sum(bool(table.verdicts.controlled.any()) for table in tables)
+    controls = f"controls of {controlled} of {len(tables)}" if controlled else "no controls"
+    return (
+        f"Against ±{BOUND:g} over {count} of each configuration, corrected over all pairs of each; "
+        f"{controls}."
+    )
 
 
 def shared(matrices: Sequence[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]]) -> Rows:
@@ -257,14 +331,15 @@ def relation_tables(
     tables = []
     for name, same in zip(group_names(groups), groups, strict=True):
         with_facts = sorted(store.runs_with_facts([run.id for run in same]), key=lambda run: run.config.seed)
-        if table := _table(store, name, with_facts, mode):
+        if table := relation_table(store, name, with_facts, mode):
             tables.append(table)
     if not tables:
         raise MRNLabError("These runs have no relations stored; restored records may hold scores alone.")
     return tables
 
 
-def _table(store: Store, name: str, runs: Sequence[RunWithFacts], mode: str) -> RelationTable | None:
+def relation_table(store: Store, name: str, runs: Sequence[RunWithFacts], mode: str) -> RelationTable | None:
+    """The relations at the last step of these runs of one configuration; None where none has a snapshot."""
     stored = [(run, store.relations(run.id)[1]) for run in runs if store.snapshots(run.id)]
     if not stored:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ from typing import Any
 from core.config import FIELD_HELP, OTHER, RunConfig, comparison_values, default_value, field_label
 from core.evaluation.statistics import MeanSD, summary
 from core.results.choice import chosen_on_dev
-from core.results.naming import confounds, shortest_names
+from core.results.naming import confounds, fields_apart, number_texts, shortest_names
 from core.results.samples import by_configuration, older_texts, sampled
 from core.store.types import Conditions, Run, RunState, StoredScore
 from core.wording import number
@@ -55,7 +55,10 @@ class Series:
 
     def value_text(self, value: float) -> str:
         """A value of the setting: `0.01`, of a share `5%`."""
-        return f"{100 * value:g}%" if self.setting == "fraction" else number(value)
+        if self.setting == "fraction":
+            return f"{100 * value:g}%"
+        values = list(self.runs)
+        return number_texts(values)[values.index(value)] if value in values else number(value)
 
 
 @dataclass(frozen=True)
@@ -242,6 +245,27 @@ def _data(config: RunConfig, setting: str) -> dict[str, Any]:
         for name, value in settings.items()
         if (name in _DATA or name not in fields) and name != setting
     }
+
+
+def series_names(found: Sequence[Series]) -> list[str]:
+    """A distinct name of each: its setting, and where several have that the fields in which they differ."""
+    same: dict[str, list[RunConfig]] = defaultdict(list)
+    for series in found:
+        same[series.setting].append(series.config)
+    apart = {setting: list(fields_apart(configs)) for setting, configs in same.items()}
+    names = []
+    for series in found:
+        configs = same[series.setting]
+        place = configs.index(series.config)
+        differing = [
+            texts[place]
+            for field, texts in apart[series.setting]
+            if field not in ("paradigm", series.setting)
+        ]
+        more = [series.config.paradigm.upper(), *filter(None, differing)] if len(configs) > 1 else []
+        names.append(" · ".join([series.title, *more]))
+    taken = Counter(names)
+    return [name if taken[name] == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
 
 
 def scores_against(

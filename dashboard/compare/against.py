@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from core.results.figures import against_chart
-from core.results.series import ScoresAgainst, Series, scores_against
-from dashboard.compare import compared_runs, views
+from core.results.series import ScoresAgainst, Series, scores_against, series_names
+from dashboard.compare import compared_runs
 from dashboard.compare.compared_runs import ComparedRuns
 from dashboard.components.charts import chart
 from dashboard.shared import resources
@@ -23,7 +23,7 @@ def draw_against(compared: ComparedRuns) -> None:
     found = compared_runs.series_of(compared)
     if not found:
         return
-    named = dict(zip(views.series_names(found), found, strict=True))
+    named = dict(zip(series_names(found), found, strict=True))
     with st.container(horizontal=True, vertical_alignment="center"):
         name = next(iter(named))
         st.subheader(f"Score against{f' {escape(name)}' * (len(named) == 1)}", anchor=False, width="content")

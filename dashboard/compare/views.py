@@ -6,19 +6,17 @@ Tested over seeds (paired t-test), corrected for all rows on a task, and over se
 from __future__ import annotations
 
 import itertools
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
-from core.config import RunConfig, shares_nothing
+from core.config import shares_nothing
 from core.registry import ONE_STACK, reads_words
 from core.results.comparisons import Difference, answers
 from core.results.figures import Forest, forest_of
-from core.results.naming import confounds, fields_apart
+from core.results.naming import confounds
 from core.results.pairs import best_on_dev, most_alike, rows_of
-from core.results.series import Series
 from core.results.table import ResultRow, ResultTable
 from core.wording import all_of, without_shared
 from jobs.reports.parts import Entry, Sheet, score_entry
@@ -49,27 +47,6 @@ def _transformer_pair(table: ResultTable) -> tuple[ResultRow, ResultRow] | None:
     shared = [len(a.cells.keys() & b.cells.keys()) for a, b in pairs]
     most = [pair for pair, count in zip(pairs, shared, strict=True) if count == max(shared)]
     return best_on_dev(most) if most else None
-
-
-def series_names(found: Sequence[Series]) -> list[str]:
-    """A distinct name of each: its setting, and where several have that the fields in which they differ."""
-    same: dict[str, list[RunConfig]] = defaultdict(list)
-    for series in found:
-        same[series.setting].append(series.config)
-    apart = {setting: list(fields_apart(configs)) for setting, configs in same.items()}
-    names = []
-    for series in found:
-        configs = same[series.setting]
-        place = configs.index(series.config)
-        differing = [
-            texts[place]
-            for field, texts in apart[series.setting]
-            if field not in ("paradigm", series.setting)
-        ]
-        more = [series.config.paradigm.upper(), *filter(None, differing)] if len(configs) > 1 else []
-        names.append(" · ".join([series.title, *more]))
-    taken = Counter(names)
-    return [name if taken[name] == 1 else f"{name} ({place})" for place, name in enumerate(names, 1)]
 
 
 def candidate_sheet(table: ResultTable, row: ResultRow) -> Sheet:

@@ -105,7 +105,7 @@ class Player {
     const width = this.stageNode.clientWidth
     if (!width) return
     const { frame } = this
-    const theme = themeOf(this.root, frame.scales)
+    const theme = themeOf(this.root, frame.scale)
     const { step, pair, ...lasting } = frame
     const signature = [JSON.stringify(lasting), width, theme.signature].join("\n")
     if (signature !== this.drawn) {
@@ -129,7 +129,8 @@ class Player {
     paint(this.canvas, frame, this.stacks, this.parts, room, this.theme, this.position)
     frame.panels.forEach((panel, index) => {
       const own = panel.steps[this.position]
-      this.parts[index].subtitle.textContent = own === undefined ? "" : `step ${own.toLocaleString("en")}`
+      const step = own === undefined ? "" : `step ${own.toLocaleString("en")}`
+      this.parts[index].subtitle.textContent = [panel.note, step].filter(Boolean).join(", ")
     })
     this.range.value = this.position
     this.backNode.disabled = this.position === 0
@@ -304,15 +305,11 @@ class Player {
       }
     }
     const cannot = impossible.includes(true)
-    const verdict = verdictAt(frame.panels[0], this.stacks[0], this.position, row, column)
+    const verdict = verdictAt(frame.panels[panel], this.stacks[panel], this.position, row, column)
     if (VERDICTS[verdict]) {
-      const [low, high] = intervalAt(frame.panels[0], this.stacks[0], row, column).map((side) => written(side, 3))
-      add("95% interval of the mean", `${low} to ${high}`)
+      const [low, high] = intervalAt(frame.panels[panel], this.stacks[panel], row, column)
+      if (low !== null) add("95% interval of the mean", `${written(low, 3)} to ${written(high, 3)}`)
       add("Verdict", VERDICTS[verdict])
-    } else if (frame.interval !== null && frame.panels[1]?.scale === "spread" && row !== column && !cannot) {
-      const half = frame.interval * values[1]
-      const [low, high] = [-half, half].map((side) => written(clamp(values[0] + side, -1, 1), 3))
-      add("95% interval of the mean", `${low} to ${high}`)
     }
     const isBlock = frame.rows.block > 1
     const untested = verdict === "0" ? frame.untested : ""

@@ -7,8 +7,8 @@ const MOST_NUMBERS = 12
 const GAP = 30
 const BELOW = 14 // between rows of panels
 const NAME = { few: 13, many: 11 } // size of the rows' names; where not all fit, every n-th is written
-const LARGEST_CELL = 120
-const NARROWEST = 260 // of panels beside each other
+const LARGEST_CELL = 140
+const NARROWEST = [[4, 200], [12, 300], [Infinity, 420]] // of panels beside each other, by their rows
 const CELL_OF_NUMBER = 34 // no number is written in a smaller cell
 const NAN = { 8: -128, 16: -32768 }
 const LARGEST = { 8: 127, 16: 32767 }
@@ -54,31 +54,31 @@ function rgb(colour) {
   return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)]
 }
 
-const lightness = ([red, green, blue]) => (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
+// Relative luminance. On a lighter colour than MIDDLE dark words have more contrast than white ones.
+const lightness = (colour) => [0.2126, 0.7152, 0.0722].reduce((sum, weight, i) => sum + weight * (colour[i] / 255) ** 2.2, 0)
+const MIDDLE = 0.18
 
-// The theme as the browser has it, and a colour for each of the 511 values from −1 to 1 of each scale.
-function themeOf(element, scales) {
+// The theme as the browser has it, and a colour for each of the 511 values from −1 to 1.
+function themeOf(element, stops) {
   const styles = getComputedStyle(element)
   const variable = (name) => styles.getPropertyValue(`--st-${name}`).trim()
   const resolve = (colour) => colour.replace(/^var\(--st-([a-z0-9-]+)\)$/, (_, name) => variable(name))
-  const theme = { resolve, scales: {} }
+  const theme = { resolve }
   const names = { page: "background", text: "text", muted: "gray", border: "border", accent: "primary" }
   for (const [name, ours] of Object.entries(names)) theme[name] = variable(`${ours}-color`)
   theme.family = variable("font") || "sans-serif"
   theme.signature = [theme.page, theme.text, theme.border].join()
-  const brightness = lightness(rgb(theme.page)) < 0.5 ? "dark" : "light"
-  for (const [name, stops] of Object.entries(scales)) {
-    const chosen = stops[brightness].map(([at, colour]) => [at, rgb(resolve(colour))])
-    const table = Array.from({ length: 2 * HALF + 1 }, (_, place) => {
-      const at = place / (2 * HALF)
-      const upper = Math.max(1, chosen.findIndex(([stop]) => stop >= at))
-      const [[low, from], [high, to]] = [chosen[upper - 1], chosen[upper]]
-      return from.map((part, i) => Math.round(part + ((to[i] - part) * (at - low)) / (high - low)))
-    })
-    const page = rgb(theme.page)
-    const faded = table.map((colour) => colour.map((part, i) => Math.round(part + (page[i] - part) * FADED)))
-    theme.scales[name] = { ...coloursOf(table), faded: coloursOf(faded) }
-  }
+  const brightness = lightness(rgb(theme.page)) < MIDDLE ? "dark" : "light"
+  const chosen = stops[brightness].map(([at, colour]) => [at, rgb(resolve(colour))])
+  const table = Array.from({ length: 2 * HALF + 1 }, (_, place) => {
+    const at = place / (2 * HALF)
+    const upper = Math.max(1, chosen.findIndex(([stop]) => stop >= at))
+    const [[low, from], [high, to]] = [chosen[upper - 1], chosen[upper]]
+    return from.map((part, i) => Math.round(part + ((to[i] - part) * (at - low)) / (high - low)))
+  })
+  const page = rgb(theme.page)
+  const faded = table.map((colour) => colour.map((part, i) => Math.round(part + (page[i] - part) * FADED)))
+  theme.scale = { ...coloursOf(table), faded: coloursOf(faded) }
   return theme
 }
 
@@ -86,8 +86,6 @@ function coloursOf(table) {
   const packed = Uint32Array.from(table, ([red, green, blue]) => (255 << 24) | (blue << 16) | (green << 8) | red)
   return { table, packed, css: (place) => `rgb(${table[place].join(",")})` }
 }
-
-const scaleOf = (panel, theme) => theme.scales[panel.scale === "spread" ? "spread" : "correlation"]
 
 // ---- numbers
 
@@ -144,14 +142,14 @@ const isFaded = (verdict) => verdict === "0" || verdict === "1"
 
 // The colours of a cell: of one that is not decided they are pale.
 function shadesOf(panel, stack, theme, step, row, column) {
-  const scale = scaleOf(panel, theme)
+  const { scale } = theme
   return isFaded(verdictAt(panel, stack, step, row, column)) ? scale.faded : scale
 }
 
-// The 95% interval of a cell that is tested, as text.
+// The 95% interval of a cell that is tested; of one seed there is none.
 function intervalAt({ verdicts }, stack, row, column) {
   const place = stack.places[row * stack.columns + column]
-  return [verdicts.low[place], verdicts.high[place]].map((thousandths) => thousandths / 1000)
+  return [verdicts.low[place], verdicts.high[place]].map((thousandths) => thousandths === null ? null : thousandths / 1000)
 }
 
 // ---- layout
@@ -160,13 +158,15 @@ function intervalAt({ verdicts }, stack, row, column) {
 function geometry(frame, width, theme) {
   const { rows, columns } = frame
   const panels = frame.panels.length
-  const room = (across) => (width - GAP * (across - 1)) / across
-  const across = [panels, 2].find((across) => across <= panels && room(across) >= NARROWEST) ?? 1
-  const widestPanel = room(across)
+  // As many as have room, in rows of equal length.
+  const narrowest = NARROWEST.find(([size]) => frame.rows.names.length <= size)[1]
+  const most = clamp(Math.floor((width + GAP) / (narrowest + GAP)), 1, panels)
+  const across = Math.ceil(panels / Math.ceil(panels / most))
+  const widestPanel = (width - GAP * (across - 1)) / across
   const [down, wide] = [rows.names.length, columns.names.length]
   const few = Math.max(down, wide) <= MOST_NUMBERS
   // A small matrix stays small: matrix, variances and the pair's line are seen together.
-  const side = Math.min(panels === 1 ? 800 : 680, Math.max(panels === 1 ? 360 : 270, 44 * Math.max(down, wide)))
+  const side = Math.min(panels === 1 ? 800 : 680, Math.max(panels === 1 ? 420 : 270, 44 * Math.max(down, wide)))
   const strip = rows.groups.some(Boolean) ? 9 : 0
   const font = few ? NAME.few : NAME.many
   const { named } = frame
@@ -182,7 +182,7 @@ function geometry(frame, width, theme) {
   const names = named ? (upright ? 18 : Math.min(widest(columns), limit) + 6) : 0
   const top = Math.max(names + around, hasBars ? 18 : 0)
   const each = Math.min(widestPanel, Math.max(left + cell * wide + bars, 300))
-  const head = frame.panels.some((panel) => panel.steps.length) ? 38 : frame.panels.some((panel) => panel.title) ? 24 : 0
+  const head = frame.panels.some((panel) => panel.steps.length || panel.note) ? 38 : frame.panels.some((panel) => panel.title) ? 24 : 0
   const key = rows.legend.length ? 24 : 0
   const tall = head + top + cell * down + 36 + BELOW
   const at = (panel) => ({ x: (panel % across) * (each + GAP), y: key + Math.floor(panel / across) * tall })
@@ -222,7 +222,7 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
   const [width, height] = [room.cell * room.wide, room.cell * room.down]
   const group = draw(svg, "g")
   if (room.head) {
-    const scale = { correlation: "", cosine: "", difference: `own scale, ±${panel.limit}`, spread: `own scale, to ${panel.limit}` }[panel.scale]
+    const scale = { correlation: "", cosine: "", difference: `own scale, ±${panel.limit}` }[panel.scale]
     const title = fitted(panel.title, room.each - 14 - measure(scale, 12, theme.family), 14, theme.family, 600)
     const head = draw(group, "text", { x, y: y + 14, "font-size": 14, "font-weight": 600, fill: theme.text }, title)
     if (title !== panel.title) draw(head, "title", {}, panel.title)
@@ -326,26 +326,24 @@ function drawNames(group, axis, room, theme, origin, down) {
 }
 
 function drawScale(group, defs, panel, room, theme, at, identity, index) {
-  const from = panel.scale === "spread" ? 0 : -1
   const id = `scale-${identity}-${index}`
   const gradient = draw(defs, "linearGradient", { id })
-  const { css } = scaleOf(panel, theme)
+  const { css } = theme.scale
   for (let part = 0; part <= 16; part += 1) {
-    const value = from + ((1 - from) * part) / 16
+    const value = -1 + part / 8
     draw(gradient, "stop", { offset: part / 16, "stop-color": css(Math.round(HALF + value * HALF)) })
   }
   const width = Math.min(190, room.each - room.left - (panel.impossible.length ? 142 : 116)) // beside it are words
   draw(group, "rect", { ...at, width, height: 8, fill: `url(#${id})`, stroke: theme.border, "stroke-width": 0.7 })
   const small = { "font-size": 11, fill: theme.muted }
   const digits = panel.limit === 1 ? 0 : panel.limit >= 0.1 ? 1 : 2
-  const ticks = from ? [-1, 0, 1] : [0, 1]
-  for (const tick of ticks) {
-    const x = at.x + ((tick - from) / (1 - from)) * width
-    const anchor = tick === from ? "start" : tick === 1 ? "end" : "middle"
+  for (const tick of [-1, 0, 1]) {
+    const x = at.x + ((tick + 1) / 2) * width
+    const anchor = { [-1]: "start", 0: "middle", 1: "end" }[tick]
     draw(group, "text", { ...small, x, y: at.y + 21, "text-anchor": anchor }, written(tick * panel.limit, tick ? digits : 0))
   }
   const x = at.x + width + 14
-  draw(group, "text", { ...small, x, y: at.y + 8 }, panel.scale === "spread" ? "SD" : panel.scale)
+  draw(group, "text", { ...small, x, y: at.y + 8 }, panel.scale)
   if (!panel.impossible.length) return
   draw(group, "rect", { x, y: at.y + 12, width: 18, height: 10, fill: `url(#hatch-${identity})`, stroke: theme.border })
   draw(group, "text", { ...small, x: x + 24, y: at.y + 21 }, CANNOT)
@@ -377,7 +375,7 @@ function paint(canvas, frame, stacks, parts, room, theme, step) {
       const value = valueAt(stack, step, row, column)
       const { table } = shadesOf(panel, stack, theme, step, row, column)
       text.textContent = isImpossible(panel, row, column) ? "" : value === null ? "–" : written(value, 2)
-      text.setAttribute("fill", lightness(table[colourAt(stack, step, row, column)]) > 0.5 ? "#14181C" : "#FFFFFF")
+      text.setAttribute("fill", lightness(table[colourAt(stack, step, row, column)]) > MIDDLE ? "#14181C" : "#FFFFFF")
     })
   })
 }
@@ -392,8 +390,8 @@ function paintMarks(marks, panel, stack, room, theme, step, origin) {
     const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
     const verdict = verdictAt(panel, stack, step, row, column)
     if (verdict === null || !"234".includes(verdict)) continue
-    const { table } = scaleOf(panel, theme)
-    const path = paths[lightness(table[colourAt(stack, step, row, column)]) > 0.5 ? 0 : 1]
+    const { table } = theme.scale
+    const path = paths[lightness(table[colourAt(stack, step, row, column)]) > MIDDLE ? 0 : 1]
     const [x, y] = [origin.x + (column + across) * room.cell, origin.y + (row + down) * room.cell]
     const circle = `M${(x - size).toFixed(1)} ${y.toFixed(1)}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0z`
     if (verdict === "2") path.filled += circle
@@ -411,7 +409,7 @@ function pixels(stack, panel, theme, step) {
   const context = stack.canvas.getContext("2d")
   stack.image ??= context.createImageData(stack.columns, stack.rows)
   const target = new Uint32Array(stack.image.data.buffer)
-  const { packed, faded } = scaleOf(panel, theme)
+  const { packed, faded } = theme.scale
   const codes = panel.verdicts && step === stack.steps - 1 ? panel.verdicts.codes : null
   const { numbers, places } = stack
   const [start, most, none] = [startOf(stack, step), LARGEST[stack.bits], NAN[stack.bits]]
@@ -470,7 +468,7 @@ function asCSV(frame, stacks, step) {
       frame.rows.names.forEach((name, row) => {
         const cells = frame.columns.names.map((_, column) => {
           const word = VERDICTS[verdictAt(panel, stacks[index], step, row, column)] ?? ""
-          return side === null || !word ? word : String(intervalAt(panel, stacks[index], row, column)[side])
+          return side === null || !word ? word : String(intervalAt(panel, stacks[index], row, column)[side] ?? "")
         })
         lines.push([[panel.title, part].filter(Boolean).join(": "), name, ...cells, ""])
       })

@@ -6,23 +6,37 @@ The player gets everything but the numbers as JSON, and the numbers as bytes (do
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.evaluation.relation_verdicts import NEGLIGIBLE, OPPOSED, RELATED, UNDECIDED, RelationVerdicts
-from core.figures import Chart, Figure, axis
+from core.evaluation.relation_verdicts import (
+    BOUND,
+    NEGLIGIBLE,
+    OPPOSED,
+    RELATED,
+    UNDECIDED,
+    CellVerdict,
+    RelationVerdicts,
+)
+from core.figures import Chart, Figure, axis, interval, plotly_text
 from core.mrn.relations import stretches
-from core.wording import without_shared
+from core.results.figures import beside, is_log
+from core.results.series import Series
+from core.wording import spread_text, without_shared
 from dashboard.relations.matrices import Axis, Picture
-from dashboard.relations.views import AlignedSteps, Floats, Trajectory, signed
+from dashboard.relations.views import AlignedSteps, Floats, interval_text, signed
 from dashboard.shared.figures import LEGEND_ON_TOP, band
-from dashboard.theme import BORDER, MATRIX_SCALES, MUTED, TEXT, faint, ramp
+from dashboard.theme import BORDER, MATRIX_SCALE, MUTED, TEXT, faint
 
 _SEED = "#8A939B"
+_MANY_STEPS = 30
+_LEGEND = LEGEND_ON_TOP | {"y": 1.02, "font": {"size": 12, "color": TEXT}}
 
 
 def player_numbers(picture: Picture, name: str, identity: str) -> bytes:
@@ -74,6 +88,7 @@ def player_frame(
     panels = [
         {
             "title": panel.title,
+            "note": panel.note,
             "scale": panel.scale,
             "limit": panel.limit,
             "impossible": [[b.top, b.bottom, b.left, b.right] for b in panel.impossible],
@@ -97,7 +112,7 @@ def player_frame(
         "most_variance": max(
             float(np.nan_to_num(p.variances, posinf=0).max(initial=1)) for p in picture.panels
         ),
-        "scales": MATRIX_SCALES,
+        "scale": MATRIX_SCALE,
     }
 
 
@@ -108,14 +123,14 @@ _UNTESTED, _DIAGONAL = "0", "5"
 def verdict_codes(verdicts: RelationVerdicts) -> dict[str, Any]:
     """The verdicts as the player reads them, of the upper triangle with the diagonal, row by row.
 
-    A character a cell, and the bounds of the interval in thousandths, 0 where a cell is not tested.
+    A character a cell, and the bounds of the interval in thousandths, None where there are none.
     """
     upper = np.triu_indices(len(verdicts.mean))
-    tested = verdicts.tested[upper]
+    tested, shown = verdicts.tested[upper], np.where(verdicts.tested, 1.0, np.nan)
     words = np.array([_CODES[str(word)] for word in verdicts.verdict[upper]], dtype="<U1")
     codes = np.where(upper[0] == upper[1], _DIAGONAL, np.where(tested, words, _UNTESTED))
-    bounds = {
-        side: np.rint(1000 * np.where(tested, bound[upper], 0)).astype(int).tolist()
+    bounds: dict[str, list[int | None]] = {
+        side: [round(1000 * end) if math.isfinite(end) else None for end in (bound * shown)[upper].tolist()]
         for side, bound in (("low", verdicts.low), ("high", verdicts.high))
     }
     return {"codes": "".join(codes.tolist()), **bounds}
@@ -151,64 +166,111 @@ def _axis(drawn: Axis, mode: str, colours: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def pair_chart(
-    trajectories: Sequence[Trajectory],
-    values: Floats,
-    at: int,
-    height: int = 200,
-    *,
-    by_share: bool = False,
-    mean: bool = False,
-) -> Figure:
-    """The correlation of one pair over training (runs, k), a line per run, with the position that is shown.
+@dataclass(frozen=True)
+class Course:
+    """A line over training: `values` (k,) at x (k,), their mean over seeds.
 
-    `by_share`: over the share of training, for runs of other steps. `mean`: the runs are seeds, thin, with
-    their mean, thick, and one SD to either side.
+    `seeds` (s, k) are drawn as thin lines, and `spread` (k,) as a band, where they are not empty.
     """
-    several = len(values) > 1
-    mean = mean and several
-    chart = Chart(height, margin={"l": 40, "r": 10, "t": 24 if several else 8, "b": 34})
-    xs = [np.round(100 * of.shares, 1) if by_share else of.steps for of in trajectories]
+
+    name: str
+    colour: str
+    x: NDArray[Any]
+    values: Floats
+    spread: Floats = field(default_factory=lambda: np.empty(0))
+    seeds: Floats = field(default_factory=lambda: np.empty((0, 0)))
+
+
+def course_chart(courses: Sequence[Course], at: int, height: int, *, by_share: bool = False) -> Figure:
+    """Correlations over training, with the position that is shown.
+    `by_share`: over the share of training, for runs of other steps.
+    """
+    chart = Chart(height, margin={"l": 40, "r": 10, "t": 26, "b": 34}, showlegend=len(courses) > 1)
     chart.add_line(y=0, line={"color": MUTED, "width": 1})
-    chart.add_line(x=float(xs[0][at]), line={"color": BORDER, "width": 6}, layer="below")
+    chart.add_line(x=float(courses[0].x[at]), line={"color": BORDER, "width": 6}, layer="below")
     unit = "%{x}% of training" if by_share else "step %{x:,}"
-    if mean:
-        _add_mean(chart, xs[0], values, unit)
-    for index, (trajectory, x, line) in enumerate(zip(trajectories, xs, values, strict=True)):
-        colour = MUTED if mean else ramp(index) if several else TEXT
-        name = f"run {trajectory.run.id}, seed {trajectory.run.config.seed}"
+    for course in courses:
+        name, x = plotly_text(course.name), course.x.astype(np.float32)
+        if course.spread.size:
+            low, high = ((course.values + side * course.spread).clip(-1, 1) for side in (-1, 1))
+            shade = faint(_SEED, 0.25) if len(courses) == 1 else faint(course.colour, 0.1)
+            chart.add("scatter", **band(course.x, low, high, shade), showlegend=False)
+        for seed in course.seeds:
+            chart.add(
+                "scatter", x=x, y=seed.astype(np.float32), mode="lines", showlegend=False, hoverinfo="skip",
+                line={"color": MUTED, "width": 1},
+            )  # fmt: skip
+        sds = course.spread if course.spread.size else np.full(len(x), np.nan)
         chart.add(
             "scatter",
-            x=x.astype(np.float32),
-            y=line.astype(np.float32),
-            mode="lines" if mean else "lines+markers",
-            name="each seed" if mean else name,
-            showlegend=not mean or index == 0,
-            line={"color": colour, "width": 1 if mean else 1.8},
-            marker={"size": 4, "color": colour},
-            text=[signed(value, 3) for value in line],
+            x=x,
+            y=course.values.astype(np.float32),
+            text=[
+                f"{signed(value, 3)} {spread_text(sd, 3)}"
+                for value, sd in zip(course.values, sds, strict=True)
+            ],
+            mode="lines" if len(x) > _MANY_STEPS else "lines+markers",
+            name=name,
+            line={"color": course.colour, "width": 2.4},
+            marker={"size": 5, "color": course.colour},
             hovertemplate=f"{name}, {unit}: %{{text}}<extra></extra>",
         )
-    title = "Share of training, %" if by_share else "Step"
-    chart.layout["xaxis"] = axis(title, showgrid=False, rangemode="tozero")
-    chart.layout["yaxis"] = axis("", range=[-1.05, 1.05], tickvals=[-1, -0.5, 0, 0.5, 1])
-    if several:
-        legend = LEGEND_ON_TOP | {"y": 1.02, "font": {"size": 11, "color": MUTED}}
-        chart.layout |= {"showlegend": True, "legend": legend}
+    chart.layout["xaxis"] = axis(
+        "Share of training, %" if by_share else "Step", showgrid=False, rangemode="tozero"
+    )
+    chart.layout["yaxis"] = _correlations()
+    chart.layout["legend"] = _LEGEND
     return chart.figure()
 
 
-def _add_mean(chart: Chart, x: NDArray[Any], values: Floats, unit: str) -> None:
-    mean, spread = values.mean(axis=0), values.std(axis=0, ddof=1)
-    low, high = (mean - spread).clip(-1, 1), (mean + spread).clip(-1, 1)
-    chart.add("scatter", **band(x, low, high, faint(_SEED, 0.25)), name="± 1 SD")
-    chart.add(
-        "scatter",
-        x=x.astype(np.float32),
-        y=mean.astype(np.float32),
-        text=[f"{signed(at, 3)} ± {sd:.3f}" for at, sd in zip(mean, spread, strict=True)],
-        mode="lines",
-        name=f"mean of {len(values)} seeds",
-        line={"color": TEXT, "width": 3},
-        hovertemplate=f"mean, {unit}: %{{text}}<extra></extra>",
-    )
+def _correlations() -> dict[str, Any]:
+    return axis("", range=[-1.05, 1.05], tickvals=[-1, -0.5, 0, 0.5, 1])
+
+
+@dataclass(frozen=True)
+class AgainstLine:
+    """The correlation of a pair by value of a setting: its mean over seeds with the 95% interval, or None."""
+
+    name: str
+    colour: str
+    cells: Mapping[float, CellVerdict]
+
+
+def against_chart(lines: Sequence[AgainstLine], series: Series, height: int) -> Figure:
+    """Correlations against the number in which configurations differ. Filled: decided, hollow: undecided."""
+    values = [value for value in series.runs if any(value in line.cells for line in lines)]
+    chart = Chart(height, margin={"l": 40, "r": 10, "t": 26, "b": 40}, showlegend=True)
+    chart.add_line(y=0, line={"color": MUTED, "width": 1})
+    for edge in (-BOUND, BOUND):
+        chart.add_line(y=edge, line={"color": MUTED, "width": 1, "dash": "dot"}, layer="below")
+    for index, line in enumerate(lines):
+        name, cells = plotly_text(line.name), list(line.cells.values())
+        places = beside(values, (index - (len(lines) - 1) / 2) / 2)
+        means = [cell.mean for cell in cells]
+        ends = [cell.interval or (None, None) for cell in cells]
+        chart.add(
+            "scatter",
+            x=[places[value] for value in line.cells],
+            y=means,
+            mode="lines+markers",
+            name=name,
+            line={"color": line.colour, "width": 2},
+            marker={
+                "size": 9,
+                "color": line.colour,
+                "symbol": ["circle" if cell.is_decided else "circle-open" for cell in cells],
+            },
+            error_y=interval(means, [low for low, _ in ends], [high for _, high in ends], line.colour),
+            text=[
+                f"{name}, {plotly_text(series.title)} {series.value_text(value)}: {signed(cell.mean)} "
+                f"{interval_text(cell)}, {cell.verdict}"
+                for value, cell in line.cells.items()
+            ],
+            hovertemplate="%{text}<extra></extra>",
+        )
+    ticks = {"tickmode": "array", "tickvals": values, "ticktext": [series.value_text(at) for at in values]}
+    scale = {"type": "log"} if is_log(values) else {}
+    chart.layout["xaxis"] = axis(plotly_text(series.title), showgrid=False, **ticks, **scale)
+    chart.layout["yaxis"] = _correlations()
+    chart.layout["legend"] = _LEGEND
+    return chart.figure()

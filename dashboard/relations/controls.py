@@ -1,4 +1,4 @@
-"""The controls of the Relations page: which matrices are shown, of which runs, in which order."""
+"""The controls of the Relations page: which matrices are shown, of which configurations and seeds."""
 
 from __future__ import annotations
 
@@ -7,41 +7,58 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.config.typed import whole_number
-from core.results.naming import run_names
-from core.results.samples import one_per_seed, readable
-from core.store.types import Run, RunState
-from dashboard.relations.sentences import read_seeds
+from core.results.naming import configuration_titles
+from core.results.samples import by_configuration, one_per_seed
+from core.store.types import Run
+from core.wording import plural
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
-from dashboard.shared.selection import newest_launch, segments, switch
+from dashboard.shared.selection import choice, newest_launch, segments, switch
 
 MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
 EMBEDDING = "embedding"
 """The mode of the task embeddings, which MTL has too; the others are what MRN learned."""
 PLAYER = "relations_matrix"
-_VIEWS = {"one": "One run", "side": "Side by side", "mean": "Mean over seeds"}
 _ORDERS = {"task": "By task", "cluster": "Clustered"}
-_MOST_BESIDE = 4
-_MOST_OPENED = 12
+_MOST_BESIDE = {"task": 6, EMBEDDING: 6, "label": 4, "feature": 4}
+"""So many matrices are read beside each other; the others are a click away."""
+_MOST_OPENED = 60
 _MOST_SEEDS = 50
 
 
 @dataclass(frozen=True)
+class Configuration:
+    """A configuration chosen, and its runs that count, a run a seed."""
+
+    title: str
+    run_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Selection:
-    """The reader's selection. `gold` and `gradients` add their matrices."""
+    """The reader's selection.
+
+    `configurations` are all that are chosen, `shown` the places of those with a matrix; with `seed` they have
+    the run of that seed alone. `gold` and `gradients` add their matrices.
+    """
 
     mode: str
-    view: str
     order: str
     gold: bool
     gradients: bool
-    run_ids: tuple[int, ...]
+    configurations: tuple[Configuration, ...]
+    shown: tuple[int, ...]
+    seed: int | None = None
 
     @property
     def rows(self) -> str:
         """The kind of the matrices' rows: task, label or feature."""
         return "task" if self.mode == EMBEDDING else self.mode
+
+    @property
+    def run_ids(self) -> tuple[int, ...]:
+        """The runs of all configurations."""
+        return tuple(run_id for each in self.configurations for run_id in each.run_ids)
 
 
 def mrn_runs() -> list[Run] | None:
@@ -52,8 +69,7 @@ def mrn_runs() -> list[Run] | None:
         key="relations_runs",
         suitable=lambda run: run.config.paradigm == "mrn" or run.config.embeds_tasks,
         instead=lambda runs: newest_launch(_opened_on(runs), _MOST_OPENED),
-        label="Runs",
-        run_by_run=True,
+        label="Configurations",
     )
 
 
@@ -64,10 +80,7 @@ def _opened_on(runs: Sequence[Run]) -> Sequence[Run]:
 
 
 def select(runs: Sequence[Run]) -> Selection:
-    """One row of controls, and with several runs a second one that says which of them is meant.
-
-    Runs that have nothing of the mode chosen are left out.
-    """
+    """One row of controls. Runs that have nothing of the mode chosen are left out."""
     mrn = [run for run in runs if run.config.paradigm == "mrn"]
     embedding = [run for run in runs if run.config.embeds_tasks]
     modes = (MODES if mrn else {}) | ({EMBEDDING: "Embeddings"} if embedding else {})
@@ -76,29 +89,34 @@ def select(runs: Sequence[Run]) -> Selection:
         missing = [mode for mode in MODES if mrn and not any(mode in run.config.learned for run in mrn)]
         with st.container(key="-".join(["not_learned", *missing]), width="content"):
             mode = segments("Relations between", modes, key="mode", on_change=_unzoom)
-        runs = embedding if mode == EMBEDDING else mrn
-        are_seeds = len(runs) > 1 and len({run.configuration_id for run in runs}) == 1
-        view = segments(
-            "Runs shown", _VIEWS, key="view", default="mean" if are_seeds else "one", on_change=_unzoom
-        )
+        groups, note = _configurations(embedding if mode == EMBEDDING else mrn)
+        titles = configuration_titles(groups)
+        shown = _pick_shown(titles, _MOST_BESIDE[mode])
+        seed = _pick_seed([groups[place] for place in shown])
         order, gold, gradients = "task", False, False
         if mode in ("label", "feature") and mode not in missing:
             names = _ORDERS if mode == "label" else {**_ORDERS, "task": "Encoder's order"}
             order = segments("Order", names, key="order", on_change=_unzoom)
-        if mode == "label" and mode not in missing and view in ("one", "mean"):
+        if mode == "label" and mode not in missing and len(shown) == 1:
             gold = switch(
                 "Show gold labels",
                 key="gold",
                 help="Correlations of gold labels on the training words, and the learned ones less these.",
             )
-        measured = view == "one" and any(run.config.affinity_every for run in runs)
+        measured = len(shown) == 1 and any(run.config.affinity_every for run in groups[shown[0]])
         if mode == "task" and mode not in missing and measured:
             gradients = switch(
                 "Show gradients",
                 key="gradients",
                 help="The cosine of two tasks' gradients, averaged over training.",
             )
-    return Selection(mode, view, order, gold, gradients, _run_ids(view, runs))
+    if note:
+        st.caption(note)
+    configurations = tuple(
+        Configuration(title, tuple(run.id for run in group if seed in (None, run.config.seed)))
+        for title, group in zip(titles, groups, strict=True)
+    )
+    return Selection(mode, order, gold, gradients, configurations, shown, seed)
 
 
 def _unzoom() -> None:
@@ -106,47 +124,53 @@ def _unzoom() -> None:
     st.query_params.pop("zoom", None)
 
 
-def _run_ids(view: str, runs: Sequence[Run]) -> tuple[int, ...]:
-    """The runs of a view, in its order."""
-    if view == "mean":
-        return _seeds(runs)
-    if view == "side":
-        if len(runs) == 1:
-            st.caption("One run is chosen. Choose a second one above.")
-        elif len(runs) > _MOST_BESIDE:
-            st.caption(f"Shown are the first {_MOST_BESIDE} of {len(runs)} runs.")
-        return tuple(run.id for run in runs[:_MOST_BESIDE])
-    return (runs[0].id,) if len(runs) == 1 else (_pick_run(runs),)
+def _configurations(runs: Sequence[Run]) -> tuple[list[list[Run]], str]:
+    """The runs that count by configuration, of one sweep by λ, and a sentence on those that do not count."""
+    counted = one_per_seed(runs, resources.store().conditions(runs))
+    groups = [
+        sorted(group, key=lambda run: (run.config.seed, run.id))[:_MOST_SEEDS]
+        for group in by_configuration(counted).values()
+    ]
+    others: dict[str, int] = {}
+    for group in groups:
+        others.setdefault(_without_lambda(group[0]), len(others))
+    groups.sort(key=lambda group: (others[_without_lambda(group[0])], group[0].config.lambda_ or 0.0))
+    left_out = len(runs) - sum(map(len, groups))
+    note = "Of each seed the newest successful run counts, on the newest text and precision"
+    return groups, f"{note}: {plural(left_out, 'run')} left out." if left_out else ""
 
 
-def _pick_run(runs: Sequence[Run]) -> int:
-    """One of the chosen runs, by its number in the URL."""
-    names = {run.id: name for run, name in zip(runs, run_names(runs), strict=True)}
-    linked = whole_number(st.query_params.get("a", ""))
-    key = "relations_run"
-    st.session_state[key] = linked if linked in names else runs[0].id
+def _without_lambda(run: Run) -> str:
+    config = run.config.with_(seed=0)
+    return (config.with_(**{"lambda": 1.0}) if config.paradigm == "mrn" else config).to_json()
 
-    def remember() -> None:
-        st.query_params["a"] = str(st.session_state[key])
 
-    picked: int = st.selectbox(
-        "Run shown", list(names), format_func=names.__getitem__, key=key, on_change=remember, width=420
+def _pick_shown(titles: Sequence[str], most: int) -> tuple[int, ...]:
+    """The places of the configurations with a matrix: as many as are read side by side, or one."""
+    every = range(len(titles))
+    if len(titles) == 1:
+        return (0,)
+    names = {"": f"All {len(titles)} configurations"} | {title: title for title in titles}
+    picked = choice(
+        "Matrices", names, key="matrices", label_visibility="collapsed", width=280, on_change=_unzoom
     )
-    return picked
+    if picked:
+        return (titles.index(picked),)
+    if len(titles) <= most:
+        return tuple(every)
+    parts = {
+        str(number): f"{start + 1} to {min(start + most, len(titles))}"
+        for number, start in enumerate(range(0, len(titles), most), 1)
+    }
+    part = int(segments("Part", parts, key="part", on_change=_unzoom)) - 1
+    return tuple(every[part * most : (part + 1) * most])
 
 
-def _seeds(runs: Sequence[Run]) -> tuple[int, ...]:
-    """The chosen runs of the first one's configuration; where that is one, all of it that succeeded."""
-    first = runs[0]
-    chosen = [run for run in runs if run.configuration_id == first.configuration_id]
-    if len(chosen) < 2:
-        succeeded = resources.store().runs(states=[RunState.SUCCEEDED])
-        same = [run for run in readable(succeeded)[0] if run.configuration_id == first.configuration_id]
-        chosen = [first, *(run for run in same if run.id != first.id)]
-    counted = one_per_seed(chosen, resources.store().conditions(chosen))
-    by_seed = sorted(counted, key=lambda run: (run.id != first.id, run.config.seed, run.id))[:_MOST_SEEDS]
-    text = read_seeds(first.id, len(counted), len(by_seed))
-    if len(counted) < len(chosen):
-        text += " Of each seed the newest successful run counts, on the newest text and precision."
-    st.caption(text)
-    return tuple(run.id for run in by_seed)
+def _pick_seed(groups: Sequence[Sequence[Run]]) -> int | None:
+    """The one seed that is shown; None for the mean of seeds, and where no configuration has several."""
+    if max(map(len, groups)) < 2:
+        return None
+    seeds = sorted({run.config.seed for group in groups for run in group})
+    names = {"": "Mean of seeds"} | {str(seed): f"Seed {seed}" for seed in seeds}
+    picked = choice("Seeds", names, key="seed", label_visibility="collapsed", width=160, on_change=_unzoom)
+    return int(picked) if picked else None

@@ -1,7 +1,4 @@
-"""The matrices that the player shows, each at every step.
-
-They are of one run, of several, of two with their difference, of seeds with mean and spread, or gold labels.
-"""
+"""The matrices that the player shows, each at every step: means over seeds, gold labels, gradients."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ import numpy as np
 from core.evaluation.relation_verdicts import RelationVerdicts
 from core.mrn.relations import Block, Relations, impossible_blocks
 from dashboard.relations.views import (
-    DIFFERENCE,
     Floats,
+    Group,
     Places,
     Rows,
     SharedRows,
@@ -50,10 +47,10 @@ class Axis:
 class Panel:
     """One matrix at every step, (k, n, m), or (1, n, m) where it is constant.
 
-    `scale` is `correlation` or `cosine` (−1 to 1), `difference` (−limit to limit), or `spread` (0 to limit).
-    The alignment forces the `impossible` blocks to zero. `steps` are the panel's own, where it has any.
-    `variances` (k, n) are those of the rows over their mean; empty where the panel has none. `verdicts` are
-    on its cells at the last step, in the order drawn.
+    `scale` is `correlation` or `cosine` (−1 to 1), or `difference` (−limit to limit). The alignment forces
+    the `impossible` blocks to zero. `steps` are the panel's own, where it has any. `variances` (k, n) are
+    those of the rows over their mean; empty where the panel has none. `verdicts` are on its cells at the
+    last step, in the order drawn. `note` stands under the title.
     """
 
     title: str
@@ -64,6 +61,7 @@ class Panel:
     steps: tuple[int, ...] = ()
     variances: Floats = field(default_factory=lambda: np.empty((0, 0)))
     verdicts: RelationVerdicts | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,46 +85,55 @@ def arrangement(mode: str, shared: SharedRows, last: Sequence[Relations], order:
 
 def picture(
     trajectories: Sequence[Trajectory],
-    names: Sequence[str],
+    groups: Sequence[Group],
     mode: str,
-    view: str,
     shared: SharedRows,
     order: Places,
     corner: Corner | None = None,
     gold: Floats | None = None,
     gradients: Floats | None = None,
     *,
-    verdicts: RelationVerdicts | None = None,
+    verdicts: Sequence[RelationVerdicts | None] = (),
     is_learned: bool = True,
 ) -> Picture:
-    """The panels of a view. `names` are the runs', `order` the shared rows as drawn.
+    """A panel for each group of runs, their mean. `order` are the shared rows as drawn.
     `corner` is the first cell of the part of the features drawn, `gold` is (C, C) in the first run's order,
-    `gradients` (T, T) are the cosines of its tasks, `verdicts` are on the shared rows. Matrices that are not
-    learned are cosines, and have no variances.
+    `gradients` (T, T) are the cosines of its tasks, `verdicts` are on the shared rows, of each group.
+    Matrices that are not learned are cosines, and have no variances.
     """
     drawn, size = shared.rows.at(order), len(order)
-    most = size if mode != "feature" else _MOST_ALONE if view == "one" else _MOST_BESIDE
+    most = size if mode != "feature" else _MOST_ALONE if len(trajectories) == 1 else _MOST_BESIDE
     starts = (0, 0)
     if corner is not None and mode == "feature":
         size = most = min(size, _ZOOMED)
         starts = (min(corner[0], len(order) - size), min(corner[1], len(order) - size))
     rows, columns = (_axis(drawn, start, start + size, most) for start in starts)
+    of_runs = iter(zip(trajectories, shared.places, strict=True))
     panels = []
-    for trajectory, row_places, name in zip(trajectories, shared.places, names, strict=True):
-        down, across = (row_places[order][axis.start : axis.stop] for axis in (rows, columns))
-        values = np.stack([_cells(learned, mode, down, across, rows.block) for learned in trajectory.learned])
-        blocks = impossible_blocks(trajectory.run.facts, mode, drawn.owners)
-        spread = [
-            np.divide(*_sums(variances(learned, mode)[down], rows.block)) for learned in trajectory.learned
-        ]
-        steps = tuple(key.step for key in trajectory.keys)
-        scale = "correlation" if is_learned else "cosine"
-        panels.append(Panel(name, scale, 1.0, values, tuple(blocks), steps, np.stack(spread)))
-    panels = _combined(panels, view)
-    if verdicts is not None:
-        panels[0] = replace(panels[0], verdicts=verdicts.at(order))
-    if not is_learned or all(_are_equal(panel.variances) for panel in panels if panel.variances.size):
-        panels = [replace(panel, variances=np.empty((0, 0))) for panel in panels]
+    for place, group in enumerate(groups):
+        means, spreads, steps = [], [], ()
+        for _ in group.runs:
+            trajectory, row_places = next(of_runs)
+            down, across = (row_places[order][axis.start : axis.stop] for axis in (rows, columns))
+            means.append([_cells(learned, mode, down, across, rows.block) for learned in trajectory.learned])
+            spreads.append([_variances(learned, mode, down, rows.block) for learned in trajectory.learned])
+            steps = steps or tuple(key.step for key in trajectory.keys)
+        values = np.mean(means, axis=0)
+        spread = np.mean(spreads, axis=0)
+        has_bars = is_learned and len(groups) == 1 and not _are_equal(spread)
+        panels.append(
+            Panel(
+                group.title,
+                "correlation" if is_learned else "cosine",
+                1.0,
+                values,
+                tuple(impossible_blocks(group.runs[0].facts, mode, drawn.owners)),
+                steps,
+                spread if has_bars else np.empty((0, 0)),
+                of.at(order) if verdicts and (of := verdicts[place]) is not None else None,
+                group.note,
+            )
+        )
     if gold is not None:
         first = shared.places[0][order]
         counted = np.asarray(gold[np.ix_(first, first)], dtype=np.float32)[None]
@@ -138,32 +145,13 @@ def picture(
         tasks = [trajectories[0].run.config.tasks.index(name) for name in drawn.names]
         cosines = np.asarray(gradients[np.ix_(tasks, tasks)], dtype=np.float32)[None]
         panels.append(Panel("Gradient cosine", "correlation", 1.0, cosines))
-    if len(panels) == 1:
-        panels = [replace(panels[0], title="")]
+    if len(groups) == 1:  # its name stands above
+        panels[0] = replace(panels[0], title="Learned" if len(panels) > 1 else "", note="", steps=())
     return Picture(mode, rows, columns, tuple(panels))
 
 
-def _combined(learned: list[Panel], view: str) -> list[Panel]:
-    """The panels of a view, from one per run."""
-    if view == "one":
-        return [replace(learned[0], title="Learned", steps=())]
-    if view == "mean":
-        values = np.stack([panel.values for panel in learned])
-        seeds, spread = f"over {len(values)} seeds", values.std(axis=0, ddof=1)
-        variances_mean = np.mean([panel.variances for panel in learned], axis=0)
-        mean = replace(
-            learned[0], title=f"Mean {seeds}", values=values.mean(axis=0), steps=(), variances=variances_mean
-        )
-        if _are_equal(spread[:, np.eye(*spread.shape[1:]) == 0]):
-            return [mean]  # the SD of one pair, or the same of all: their lines show it
-        return [mean, Panel(f"SD {seeds}", "spread", _limit(spread), spread, mean.impossible)]
-    if len(learned) == 2:
-        a, b = learned
-        # Where one of them cannot learn a relation its value is fixed, and the difference is a number.
-        in_both = tuple(block for block in a.impossible if block in b.impossible)
-        between = _difference(DIFFERENCE, a.values, b.values, in_both)
-        return [replace(a, title=f"A: {a.title}"), replace(b, title=f"B: {b.title}"), between]
-    return learned
+def _variances(learned: Relations, mode: str, rows: Places, block: int) -> Floats:
+    return np.divide(*_sums(variances(learned, mode)[rows], block))
 
 
 def _are_equal(values: Floats) -> bool:

@@ -24,4 +24,4 @@ if not runs:
     st.stop()
 selection = select(runs)
 live(lambda: draw(selection), lambda: refresh_interval(selection), key="relations")
-how_to_read(selection.mode, selection.view)
+how_to_read(selection.mode)

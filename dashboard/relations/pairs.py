@@ -1,4 +1,4 @@
-"""The live part of the Relations page: the player, the pairs, their line, the covariances in numbers."""
+"""The live part of the Relations page: the player, the pairs, the covariances in numbers."""
 
 from __future__ import annotations
 
@@ -16,26 +16,20 @@ from core.mrn.relations import Relations, covariance_statistics
 from core.results.relation_gains import relation_gains
 from core.store.types import ACTIVE
 from core.wording import plural, without_shared
-from dashboard.components.charts import chart, matrix_player
+from dashboard.components.charts import matrix_player
 from dashboard.relations import summary, views
-from dashboard.relations.charts import pair_chart
 from dashboard.relations.controls import MODES, PLAYER, Selection
-from dashboard.relations.cut import cut_link
-from dashboard.relations.snapshots import PlayerData, RelationsState, corner, player_data, read_state
+from dashboard.relations.cut import Pair, cut_link
+from dashboard.relations.lines import FEW_TASKS, draw_lines
+from dashboard.relations.snapshots import PlayerData, RelationsState, corner, player_data, read_snapshots
 from dashboard.relations.verdicts import decided, draw_basis
-from dashboard.relations.views import BEYOND, Bools, Floats, signed
+from dashboard.relations.views import BEYOND, MARKS, Bools, Floats, interval_text, signed
 from dashboard.shared import resources
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import segments, set_parameter
 from dashboard.text import escape
 
 _AMONG = {"all": "All", "within": "Within a task", "between": "Between tasks"}
-_TITLES = {
-    "one": "Strongest pairs",
-    "side": "Strongest pairs in any of the runs",
-    "two": "Pairs that differ most",
-    "mean": "Strongest pairs on average",
-}
 _HELP = {
     "r": "The correlation at this step.",
     "Cosine": "The cosine of the two tasks' embeddings at this step.",
@@ -44,10 +38,8 @@ _HELP = {
 _TALL = 12
 _SHORT_NAME, _NAME_WIDTH = 24, 150
 """Longer names of rows have columns of this width, so that the numbers after them stay in sight."""
-_FEW_TASKS = 3
-_FEW_VIEWS = ("one", "mean")
-
-Pair = tuple[str, str]
+_FEW_WIDE, _MANY_WIDE = (9, 11), (3, 2)
+"""The widths of the matrix and of what stands beside it."""
 
 
 def refresh_interval(selection: Selection) -> float | None:
@@ -57,51 +49,45 @@ def refresh_interval(selection: Selection) -> float | None:
 
 
 def draw(selection: Selection) -> None:
-    """Draws the summary, then one matrix with its pairs on its right, or several over the whole width.
-
-    Of few tasks the lines of all pairs come first, and the matrix stands small beside them.
-    """
-    state, waiting, reason = read_state(selection)
-    summary.explain_waiting(waiting, alone=state is None)
-    if reason is not None:
-        st.info(reason, icon=":material/info:")
+    """Draws the answer, then one matrix with its pairs on its right, or several over the whole width."""
+    read = read_snapshots(selection)
+    state = read.state
+    summary.explain_missing(read)
     if state is None or (state.is_learned and summary.not_learned(state)):
         return
     answer = decided(state)
-    data = player_data(
-        state, None if answer is None else answer.verdicts, () if answer is None else answer.depends_on
-    )
+    data = player_data(state, answer.of_matrices)
     learned = state.learned(state.at)
     values = views.shared_matrices(learned, state.mode, state.shared)
+    means = [of.mean(axis=0) for of in state.by_group(values)]
     gold = _gold(state) if selection.gold else None
     is_last = state.at == len(state.steps.steps) - 1
-    verdicts = answer.verdicts if answer is not None and is_last else None
-    summary.draw_summary(state, values, learned, verdicts)
-    if answer is not None:
+    verdicts = answer.of_matrices if is_last else (None,) * len(means)
+    summary.draw_answer(state, answer, values, learned)
+    if answer.shown(state):
         draw_basis(state, answer)
     summary.run_warnings(state)
-    few = state.mode == "task" and len(state.shared.rows.names) <= _FEW_TASKS and state.view in _FEW_VIEWS
-    if few:
-        table, left = st.columns([2, 1], gap="large")
-    elif len(data.frame["panels"]) == 1:
-        left, right = st.columns([3, 2] if state.mode == "task" else [2, 1], gap="large")
+    summary.draw_scores(state)
+    pair = _chosen_pair(state)
+    if state.is_single and len(data.frame["panels"]) == 1:
+        left, right = st.columns(_FEW_WIDE if _is_few(state) else _MANY_WIDE, gap="large")
         line, table = right.container(), right.container()
+        with left:
+            _player(state, data)
     else:
-        left = st.container()
-        table, line = st.columns(2, gap="large")
-    with left:
-        summary.draw_scores(state)
         _player(state, data)
-        if selection.gold:
-            summary.gold_agreement(state, values.mean(axis=0), gold)
+        line, table = st.columns(2, gap="large")
+    if gold is not None or selection.gold:
+        summary.gold_agreement(state, means[0], gold)
     with table:
-        if few:
-            _lines_of_all_pairs(state)
+        if state.is_single and _is_few(state) and gold is None:
+            pair = pair or _first_pair(state)
+            _pair_lines(state, means[0], verdicts[0])
         else:
-            chosen = _pair_table(state, values, gold, verdicts)
-            with line:
-                _pair_line(state, chosen)
-    if state.view != "side":
+            pair = _pair_table(state, means, gold, verdicts)
+    with line:
+        draw_lines(state, answer, pair, _learnable(state, "all"))
+    if state.is_single:
         cut_link(state.runs[0], state.mode, state.shared.rows, _chosen_pair(state))
     if not state.is_learned:
         summary.embedding_note(state)
@@ -112,11 +98,37 @@ def draw(selection: Selection) -> None:
     ) as numbers:
         if numbers.open:  # a table takes a browser a tenth of a second
             _numbers(state, learned)
-            summary.describe_runs(state.runs)
-    if state.view == "one":
-        _planted(state, values[0])
-    if state.mode == "label" and answer is not None:
-        _gains(state)
+            summary.describe_runs(state.groups)
+    if state.is_single:
+        _planted(state, means[0])
+        if state.mode == "label" and answer.shown(state):
+            _gains(state)
+
+
+def _is_few(state: RelationsState) -> bool:
+    """Whether there are so few pairs that all of them have a line."""
+    return state.mode == "task" and len(state.shared.rows.names) <= FEW_TASKS
+
+
+def _first_pair(state: RelationsState) -> Pair | None:
+    names, rows = state.shared.rows.names, np.argwhere(np.triu(_learnable(state, "all"), 1))
+    return (names[rows[0][0]], names[rows[0][1]]) if len(rows) else None
+
+
+def _pair_lines(state: RelationsState, mean: Floats, verdicts: RelationVerdicts | None) -> None:
+    """Draws a line for each pair that can be related, with its verdict."""
+    names = state.shared.rows.names
+    short = {name: escape(text) for name, text in without_shared(names).items()}
+    lines = []
+    for i, j in np.argwhere(np.triu(_learnable(state, "all"), 1)).tolist():
+        text = f"**{short[names[i]]}** and **{short[names[j]]}**: {signed(float(mean[i, j]))}"
+        if verdicts is not None and verdicts.tested[i, j]:
+            cell = verdicts.cell(i, j)
+            text = f"{text} {escape(interval_text(cell))}, {cell.verdict} {MARKS[cell.verdict]}".rstrip()
+        lines.append(text)
+    st.markdown("  \n".join(lines) or "No pair can be related here.")
+    if lines and state.is_learned:
+        st.caption("Click a cell of the matrix to choose its pair; the link of a pair can be cut.")
 
 
 def _gold(state: RelationsState) -> Floats | None:
@@ -165,7 +177,6 @@ def _player(state: RelationsState, data: PlayerData) -> None:
             ],
             "total": len(names),
             "zoomed": zoomed,
-            "interval": views.half_interval(len(state.runs)) if state.view == "mean" else None,
             **summary.player_words(mode, data.frame, len(names)),
         },
         data.numbers,
@@ -185,38 +196,54 @@ def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:
 
 
 def _pair_table(
-    state: RelationsState, values: Floats, gold: Floats | None, verdicts: RelationVerdicts | None
+    state: RelationsState,
+    means: Sequence[Floats],
+    gold: Floats | None,
+    verdicts: Sequence[RelationVerdicts | None],
 ) -> Pair | None:
     """Draws the strongest pairs; returns the pair to draw over training, by default the first one."""
-    mode, runs, view, chosen = state.mode, state.runs, state.view, _chosen_pair(state)
-    st.markdown(f"**{_TITLES['two' if view == 'side' and len(runs) == 2 else view]}** at this step")
-    among = segments("Pairs", _AMONG, key="pairs") if mode == "label" else "all"
-    table = views.strongest(runs, values, mode, view, state.shared, among=among, gold=gold, verdicts=verdicts)
+    chosen, names = _chosen_pair(state), state.shared.rows.names
+    where = "" if state.is_single else " in any of these matrices"
+    st.markdown(f"**Strongest pairs**{where} at this step")
+    among = segments("Pairs", _AMONG, key="pairs") if state.mode == "label" else "all"
+    titles = state.short_titles
+    if state.is_single:
+        titles = ["r" if state.is_learned else "Cosine"]
+    columns = dict(zip(titles, means, strict=True))
+    of_columns = dict(zip(titles, verdicts, strict=True))
+    possible = _learnable(state, among)
+    short = without_shared(names)
+    table = views.strongest(columns, possible, names, of_columns)
+    if gold is not None:
+        places = [tuple(map(names.index, pair)) for pair in zip(table["First"], table["Second"], strict=True)]
+        table["Gold"] = [float(gold[at]) for at in places]
+        table[BEYOND] = [float(means[0][at] - gold[at]) for at in places]
     if table.empty:
-        learnable = np.triu(_learnable(state, among), 1).any()
-        none = "No pair differs" if view == "side" and len(runs) == 2 else "No pair is related"
-        st.caption(f"{none} at this step." if learnable else "No pair can be related here.")
+        none = (
+            "No pair is related at this step."
+            if np.triu(possible, 1).any()
+            else "No pair can be related here."
+        )
+        st.caption(none)
         return chosen
     pairs: list[Pair] = list(zip(table["First"], table["Second"], strict=True))
-    key = f"relations_pairs_{state.selection.mode}_{view}"
+    key = f"relations_pairs_{state.selection.mode}_{len(titles)}"
 
     def selected() -> None:
         rows = st.session_state[key]["selection"]["rows"]
         if rows and rows[0] < len(pairs):
             st.query_params["pair"] = list(pairs[rows[0]])
 
-    short = without_shared(state.shared.rows.names)
-    shown = table.replace(dict.fromkeys(("First", "Second"), short))
-    names = st.column_config.TextColumn(width=_NAME_WIDTH)
+    narrow = st.column_config.TextColumn(width=_NAME_WIDTH)
     _table(
-        shown.rename(columns={"Correlation": "r" if state.is_learned else "Cosine"}),
+        table.replace(dict.fromkeys(("First", "Second"), short)),
         key,
         f"Strongest pairs, by the size of their {'correlation' if state.is_learned else 'cosine'}",
         on_select=selected,
         selection_mode="single-row",
         column_config={}
         if max(map(len, short.values())) <= _SHORT_NAME
-        else {"First": names, "Second": names},
+        else {"First": narrow, "Second": narrow},
     )
     st.caption("Select a pair, or click a cell of the matrix, to see its line over training.")
     return chosen or pairs[0]
@@ -228,55 +255,12 @@ def _learnable(state: RelationsState, among: str) -> Bools:
     return views.learnable_pairs(learning, state.mode, state.shared.rows, among)
 
 
-def _lines_of_all_pairs(state: RelationsState) -> None:
-    """The correlation of each pair that can be related, over training; the chosen pair first."""
-    names, chosen = state.shared.rows.names, _chosen_pair(state)
-    pairs = [
-        (names[i], names[j]) for i, j in zip(*np.nonzero(np.triu(_learnable(state, "all"), 1)), strict=True)
-    ]
-    if not pairs:
-        st.caption("No pair can be related here.")
-    if chosen:
-        pairs = [chosen, *(pair for pair in pairs if set(pair) != set(chosen))]
-    for pair in pairs:
-        _pair_line(state, pair, height=320 if len(pairs) == 1 else 200)
-
-
-def _pair_line(state: RelationsState, pair: Pair | None, height: int = 200) -> None:
-    """Draws the pair's value at this step, and its correlation over training, a line per run."""
-    if pair is None:
-        return
-    first, second = pair
-    indices = [state.shared.rows.names.index(name) for name in pair]
-    trajectories = state.trajectories()
-    values = views.pair_values(trajectories, state.mode, state.shared.places, *indices)
-    here = values[:, state.at]
-    value = signed(float(here.mean()), 3) if state.view != "side" else ""
-    if state.view == "mean":
-        value += f" ± {here.std(ddof=1):.3f}"
-    is_course = len(state.steps.steps) > 1
-    over = " over training" * is_course
-    short = without_shared(state.shared.rows.names)
-    names = f"**{escape(short[first])}** and **{escape(short[second])}**"
-    st.markdown(f"{names}{over}{': ' * bool(value)}{value}")
-    if not is_course:
-        st.caption("One snapshot is stored: there is no line over training.")
-        return
-    chart(
-        pair_chart(
-            trajectories, values, state.at, height, by_share=not state.steps.exact, mean=state.view == "mean"
-        ),
-        key=f"pair_line_{indices[0]}_{indices[1]}",
-        revision=f"{state.runs[0].id} {first} {second}",
-        still=True,
-        alt=f"{'Correlation' if state.is_learned else 'Cosine'} of {first} and {second} at each step",
-    )
-
-
 def _numbers(state: RelationsState, learned: Sequence[Relations]) -> None:
     """The covariances in numbers, a row per run."""
     statistics = [covariance_statistics(covariances, state.selection.mode) for covariances in learned]
     columns = {
+        "Configuration": [group.title for group in state.groups for _ in group.runs],
+        "Seed": [str(run.config.seed) for run in state.runs],
         "Run": [str(run.id) for run in state.runs],
         "Effective rank": [statistic.effective_rank for statistic in statistics],
         "Trace": [statistic.trace for statistic in statistics],

@@ -7,7 +7,9 @@ that could be learned and have training words.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -27,9 +29,10 @@ _ALIKE, _MANY_ALIKE, _NEARLY_ONE = 0.8, 25, 0.98
 # A head below this dev score, or that makes hardly fewer errors (by this share) than always predicting the
 # most frequent label, has learned next to nothing.
 _UNLEARNED_BELOW, _FEWER_ERRORS = 0.1, 0.02
-_MOST_SCORES = 6
+_MOST_SCORES, _ROOM = 6, 180
+_MARKUP = re.compile(r":color\[●\]\{[^}]*\}|\\")
 _MOST_ALONE = 4
-# Runs of which no correlation differs by this much learned the same: it is below what two decimals show.
+# A share of the reduction of the effective rank below this is none.
 _SAME_BELOW = 0.005
 
 Pair = tuple[int, int]
@@ -54,14 +57,6 @@ def _ranked(sizes: Floats, possible: Bools) -> list[Pair]:
     return [(int(rows[index]), int(columns[index])) for index in order]
 
 
-def read_seeds(run: int, counted: int, shown: int) -> str:
-    """Returns which seeds a mean is over, and how many there are."""
-    if counted < 2:
-        return f"Run {run} is the only one of its configuration. Launch it with more seeds."
-    of = f"{shown} of {counted} seeds" if shown < counted else f"{counted} seeds"
-    return f"Mean over {of} of run {run}'s configuration."
-
-
 def read_scores(scores: Mapping[str, Sequence[float]]) -> str:
     """The dev scores of tasks, over runs where there are several; tasks without a score are left out."""
     means = [(name, summary(of)) for name, of in scores.items() if of]
@@ -71,7 +66,13 @@ def read_scores(scores: Mapping[str, Sequence[float]]) -> str:
         f"{name} {percent(of.mean)}" + (f" {spread_text(100 * (of.sd or 0))} ({of.n})" if of.n > 1 else "")
         for name, of in means
     ]
-    return f"Dev scores at this step: {first_of(parts, _MOST_SCORES)}."
+    return f"Dev scores at this step: {first_of(parts, _that_fit(parts))}."
+
+
+def _that_fit(parts: Sequence[str]) -> int:
+    """How many of these stand in two lines."""
+    lengths = accumulate(len(_MARKUP.sub("", part)) for part in parts[:_MOST_SCORES])
+    return max(1, sum(length <= _ROOM for length in lengths))
 
 
 def read_unlearned(scores: Mapping[str, Sequence[float]], majority: Mapping[str, float]) -> str:
@@ -92,35 +93,6 @@ def read_unlearned(scores: Mapping[str, Sequence[float]], majority: Mapping[str,
     heads, have, their = ("head", "has", "its") if len(low) == 1 else ("heads", "have", "their")
     learned = f"At this step the {heads} of {which} {have} learned next to nothing"
     return f"{learned}: {their} relations have no meaning."
-
-
-def read_unknown_majority(names: Sequence[str]) -> str:
-    """Why there is no warning of a head that always predicts one label in these tasks; empty without any."""
-    if not names:
-        return ""
-    return (
-        f"No counts of the labels of {_few(names)} are stored (they come when a run ends), so there is no "
-        "warning of a head that always predicts the most frequent one."
-    )
-
-
-def read_tasks(names: Sequence[str], values: Floats, possible: Bools) -> str:
-    """A sentence on the related and the unrelated tasks."""
-    mean = values.mean(axis=0)
-    pairs = _ranked(np.abs(mean), possible)
-    if not pairs:
-        return "No relation between these tasks could be learned."
-    related = [pair for pair in pairs if abs(mean[pair].round(2)) >= _NEGLIGIBLE]
-    if not related:
-        nearest = f"{_names(names, pairs[0])} come nearest ({signed(mean[pairs[0]])})"
-        return f"No two tasks are related: {nearest}." + _over_seeds(names, values, pairs[:1])
-    shown = related[:_MOST_PAIRS]
-    parts = [f"{_names(names, pair)} are {_strength(mean[pair])}" for pair in shown]
-    text = f"{all_of(parts)}.{_weaker(len(related) - len(shown))}"
-    alone = [f"**{name}**" for task, name in enumerate(names) if not any(task in pair for pair in related)]
-    if alone:
-        text += f" {_few(alone)} {'is' if len(alone) == 1 else 'are'} unrelated to the rest."
-    return text + _over_seeds(names, values, shown)
 
 
 def _few(names: Sequence[str]) -> str:
@@ -167,27 +139,6 @@ def read_embeddings(names: Sequence[str], values: Floats) -> str:
     return f"Task embeddings: {all_of(parts)}.{rest}" + _over_seeds(names, values, shown)
 
 
-def read_labels(names: Sequence[str], values: Floats, possible: Bools, same_task: Bools) -> str:
-    """The strongest pairs of labels of different tasks, each label once, and the most opposed pair."""
-    mean = values.mean(axis=0)
-    across, where = possible & ~same_task, "Across tasks"
-    if not np.triu(across, 1).any():
-        across, where = possible, "Within tasks"
-    pairs: list[Pair] = []
-    for pair in _ranked(mean, across):
-        if len(pairs) < _MOST_PAIRS and mean[pair] >= _NEGLIGIBLE and not {*pair} & {*sum(pairs, ())}:
-            pairs.append(pair)
-    opposed = [pair for pair in _ranked(-mean, across)[:1] if mean[pair] <= -_NEGLIGIBLE]
-    if not pairs + opposed:
-        return "No two labels are related."
-    parts = [
-        f"{words} {all_of([f'{_names(names, pair)} ({signed(mean[pair])})' for pair in some])}"
-        for words, some in (("the strongest pairs are", pairs), ("most opposed are", opposed))
-        if some
-    ]
-    return f"{where}, {'; '.join(parts)}." + _over_seeds(names, values, pairs + opposed)
-
-
 def read_features(names: Sequence[str], values: Floats, ranks: Sequence[float]) -> str:
     """How many directions the heads use, and the strongest pair."""
     size, rank = len(names), float(np.mean(ranks))
@@ -210,21 +161,6 @@ def read_parts(parts: Sequence[str], size: int) -> str:
     each = size // max(1, len(parts))
     named = [f"{index * each} to {(index + 1) * each - 1} {part}" for index, part in enumerate(parts)]
     return f"Features by their origin: {'; '.join(named)}." if named else ""
-
-
-def read_difference(names: Sequence[str], values: Floats, fixed: Bools, runs: Sequence[int]) -> str:
-    """Returns where runs differ most. `fixed` (runs, n, n) marks the pairs that each cannot learn."""
-    spread = np.ptp(values, axis=0)
-    pairs = _ranked(spread, np.ones_like(spread, dtype=bool))
-    if np.triu(fixed.all(axis=0), 1).sum() == len(pairs):
-        return "None of these runs can learn a relation here."
-    if spread[pairs[0]] < _SAME_BELOW:
-        return "These runs learned the same relations."
-    each = [
-        f"{signed(value)}{' by construction' if is_fixed else ''} in run {run}"
-        for run, value, is_fixed in zip(runs, values[:, *pairs[0]], fixed[:, *pairs[0]], strict=True)
-    ]
-    return f"They differ most in {_names(names, pairs[0])}: {all_of(each)}."
 
 
 def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None) -> str:
@@ -267,10 +203,8 @@ def read_rank(variances: Floats, rank: float, *, has_bars: bool) -> str:
         return text.rstrip()
     size = len(variances)
     causes = {"unequal variances": size - (alone := effective_rank(variances)), "correlations": alone - rank}
-    known = {cause: signed(share) for cause, share in causes.items() if abs(share) >= _SAME_BELOW}
-    text += f"Effective rank {rank:.2f} of {size}"
-    if len(known) < 2:
-        return f"{text}; {next(iter(known))} explain the whole reduction." if known else f"{text}."
-    return (
-        f"{text}; {all_of([f'{cause} explain {share}' for cause, share in known.items()])} of the reduction."
-    )
+    known = {cause: share for cause, share in causes.items() if abs(share) >= _SAME_BELOW}
+    text += f"Effective rank {rank:.1f} of {size}"
+    if not known:
+        return f"{text}."
+    return f"{text}, {'mostly ' * (len(known) > 1)}from {max(known, key=known.__getitem__)}."

@@ -14,17 +14,19 @@ from core.config.typed import whole_number
 from core.evaluation.relation_verdicts import RelationVerdicts
 from core.mrn.relations import Relations
 from core.paths import database_url
-from core.results.naming import run_names
-from core.store.types import Run, RunWithFacts, SnapshotKey
+from core.store.types import Run, RunState, RunWithFacts, SnapshotKey
 from dashboard.relations.charts import player_frame, player_numbers
 from dashboard.relations.controls import EMBEDDING, PLAYER, Selection
 from dashboard.relations.matrices import Corner, arrangement, picture
 from dashboard.relations.views import (
     AlignedSteps,
+    Floats,
+    Group,
     Places,
     SharedRows,
     Trajectory,
     aligned,
+    by_group,
     gold_labels,
     not_comparable,
     rows_of,
@@ -39,18 +41,34 @@ Embeddings = Mapping[int, Mapping[SnapshotKey, Relations]]
 
 @dataclass(frozen=True)
 class RelationsState:
-    """The runs that have snapshots, their aligned steps, the rows they share.
+    """The configurations with a matrix, each with its runs that have snapshots, their aligned steps, the rows
+    that all share.
 
-    `view` is the selected one, or `one` where only one run can be shown. `embeddings` are empty
-    where the mode shows what MRN learned.
+    `embeddings` are empty where the mode shows what MRN learned.
     """
 
     selection: Selection
-    view: str
-    runs: tuple[RunWithFacts, ...]
+    groups: tuple[Group, ...]
     steps: AlignedSteps
     shared: SharedRows
     embeddings: Embeddings = field(default_factory=dict)
+
+    @property
+    def runs(self) -> tuple[RunWithFacts, ...]:
+        """The runs of all matrices."""
+        return tuple(run for group in self.groups for run in group.runs)
+
+    @property
+    def short_titles(self) -> list[str]:
+        """The titles of the matrices without the paradigm, where all have the same."""
+        starts = {group.title.partition(", ")[::2] for group in self.groups}
+        shared = len({start for start, _ in starts}) == 1 and all(rest for _, rest in starts)
+        return [group.title.partition(", ")[2] if shared else group.title for group in self.groups]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one matrix."""
+        return len(self.groups) == 1
 
     @property
     def is_learned(self) -> bool:
@@ -63,16 +81,13 @@ class RelationsState:
         return self.selection.rows
 
     @property
-    def names(self) -> list[str]:
-        """The titles of the runs' matrices."""
-        if self.is_learned:
-            return run_names(self.runs)
-        return [f"{run.id} · {run.config.task_embedding} · seed {run.config.seed}" for run in self.runs]
-
-    @property
     def at(self) -> int:
         """The position shown: the URL's step, else the newest."""
         return self.steps.at(whole_number(st.query_params.get("step", "")))
+
+    def by_group(self, of_runs: Floats) -> list[Floats]:
+        """What there is of each run, by matrix."""
+        return by_group(self.groups, of_runs)
 
     def trajectories(self) -> list[Trajectory]:
         """The runs at all steps."""
@@ -87,28 +102,50 @@ class RelationsState:
         return [_learned(run, of_run[position], self.embeddings) for run, of_run in keys]
 
 
-def read_state(selection: Selection) -> tuple[RelationsState | None, list[RunWithFacts], str | None]:
-    """The state (None without any snapshot), the runs without one, and why runs cannot be compared, if so."""
+@dataclass(frozen=True)
+class Snapshots:
+    """What can be shown of a selection: the state, None without any snapshot.
+
+    `waiting` are the runs without a snapshot, `unfinished` those left out beside runs that succeeded;
+    `alone` says why one matrix is shown alone, if it is.
+    """
+
+    state: RelationsState | None
+    waiting: tuple[RunWithFacts, ...]
+    unfinished: tuple[RunWithFacts, ...]
+    alone: str = ""
+
+
+def read_snapshots(selection: Selection) -> Snapshots:
+    """The snapshots of the runs of the matrices, as they are now."""
     store = resources.store()
-    by_id = {run.id: run for run in store.runs_with_facts(selection.run_ids)}
-    runs = [by_id[run_id] for run_id in selection.run_ids if run_id in by_id]
+    chosen = [selection.configurations[place] for place in selection.shown]
+    by_id = {run.id: run for run in store.runs_with_facts([id for each in chosen for id in each.run_ids])}
+    runs = list(by_id.values())
     embeddings: Embeddings = {}
     if selection.mode == EMBEDDING:
         embeddings = {run.id: _embeddings(run) for run in runs}
         # What the facts tell of the prior's alignment does not hold of them.
-        runs = [replace(run, facts=run.facts and run.facts.without_alignment()) for run in runs]
+        by_id = {run.id: replace(run, facts=run.facts and run.facts.without_alignment()) for run in runs}
         snapshots = {run_id: list(of_run) for run_id, of_run in embeddings.items()}
     else:
         snapshots = {run.id: store.snapshots(run.id) for run in runs}
-    begun = tuple(run for run in runs if snapshots[run.id])
-    waiting = [run for run in runs if not snapshots[run.id]]
-    if not begun:
-        return None, waiting, None
-    state = _state(selection, begun, snapshots, embeddings)
-    reason = not_comparable(begun, state.mode, state.shared) if len(begun) > 1 else None
-    if reason is not None:
-        state = _state(selection, begun[:1], snapshots, embeddings)
-    return state, waiting, reason
+    waiting = tuple(run for run in by_id.values() if not snapshots[run.id])
+    begun = [run for run in by_id.values() if snapshots[run.id]]
+    # One that has just begun would take all others back to its first step.
+    shown = {run.id for run in begun if run.state is RunState.SUCCEEDED} or {run.id for run in begun}
+    unfinished = tuple(run for run in begun if run.id not in shown)
+    groups = [Group(each.title, tuple(by_id[id] for id in each.run_ids if id in shown)) for each in chosen]
+    groups = [group for group in groups if group.runs]
+    if not groups:
+        return Snapshots(None, waiting, unfinished)
+    alone = ""
+    state = _state(selection, groups, snapshots, embeddings)
+    for fewer in (groups[:1], [replace(groups[0], runs=groups[0].runs[:1])]):
+        if len(state.runs) > 1 and (reason := not_comparable(state.runs, state.mode, state.shared)):
+            state = _state(selection, fewer, snapshots, embeddings)
+            alone = f"{reason} {state.groups[0].name} is shown alone."
+    return Snapshots(state, waiting, unfinished, alone)
 
 
 def _embeddings(run: RunWithFacts) -> dict[SnapshotKey, Relations]:
@@ -120,17 +157,17 @@ def _embeddings(run: RunWithFacts) -> dict[SnapshotKey, Relations]:
 
 def _state(
     selection: Selection,
-    runs: tuple[RunWithFacts, ...],
+    groups: Sequence[Group],
     snapshots: Mapping[int, Sequence[SnapshotKey]],
     embeddings: Embeddings,
 ) -> RelationsState:
+    runs = [run for group in groups for run in group.runs]
     steps = aligned(runs, snapshots)
     rows = [
         rows_of(run, selection.rows, _learned(run, keys[-1], embeddings))
         for run, keys in zip(runs, steps.keys, strict=True)
     ]
-    view = selection.view if len(runs) > 1 else "one"
-    return RelationsState(selection, view, runs, steps, shared_rows(rows), embeddings)
+    return RelationsState(selection, tuple(groups), steps, shared_rows(rows), embeddings)
 
 
 def _learned(run: Run, key: SnapshotKey, embeddings: Embeddings) -> Relations:
@@ -153,17 +190,15 @@ class PlayerData:
     order: Places
 
 
-def player_data(
-    state: RelationsState, verdicts: RelationVerdicts | None = None, depends: Sequence[int] = ()
-) -> PlayerData:
-    """The picture at all steps, with verdicts, which depend on other runs too."""
+def player_data(state: RelationsState, verdicts: Sequence[RelationVerdicts | None] = ()) -> PlayerData:
+    """The picture at all steps, with the verdicts on each matrix."""
     depends_on = (
         state.selection,
-        state.view,
         corner(),
-        [run.attempt for run in state.runs],
+        [(run.id, run.attempt) for run in state.runs],
         state.steps.keys,
-        verdicts is None or tuple(depends),
+        # They depend on controls too.
+        [of and (of.verdict.tobytes(), of.controlled.tobytes()) for of in verdicts],
     )
     identity = hashlib.sha256(repr(depends_on).encode()).hexdigest()[:16]
     with st.spinner("Reading the matrices"):
@@ -176,7 +211,7 @@ def _player_data(
     identity: str,
     _state: RelationsState,
     _corner: Corner | None,
-    _verdicts: RelationVerdicts | None,
+    _verdicts: Sequence[RelationVerdicts | None],
 ) -> PlayerData:
     """Builds the player's data once for all sessions, keyed by `identity`; at most a few MB each."""
     selection = _state.selection
@@ -184,17 +219,22 @@ def _player_data(
     order = arrangement(_state.mode, _state.shared, last, selection.order)
     shown = picture(
         _state.trajectories(),
-        _state.names,
+        _state.groups,
         _state.mode,
-        _state.view,
         _state.shared,
         order,
         _corner,
         gold_labels(_state.runs[0]) if selection.gold else None,
-        run_gradients(resources.store(), _state.runs[0]) if selection.gradients else None,
+        _gradients(_state.runs) if selection.gradients else None,
         verdicts=_verdicts,
         is_learned=_state.is_learned,
     )
     shades = resources.task_colours()
     frame = player_frame(shown, _state.steps, shades, blocks=selection.order == "task")
     return PlayerData(frame | {"id": identity}, player_numbers(shown, PLAYER, identity), order)
+
+
+def _gradients(runs: Sequence[RunWithFacts]) -> Floats:
+    """The cosines of the tasks' gradients, their mean over the runs that measured them."""
+    measured = [run_gradients(resources.store(), run) for run in runs if run.config.affinity_every]
+    return np.asarray(np.mean(measured, axis=0))

@@ -10,22 +10,24 @@ import numpy as np
 import streamlit as st
 
 from core.config.fields import NOTHING
-from core.evaluation.relation_verdicts import RelationVerdicts
+from core.evaluation.relation_verdicts import BOUND, NEGLIGIBLE, OPPOSED, RELATED
 from core.metrics import DEV_SCORE
 from core.metrics import PENALTY as PENALTY_METRIC
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
 from core.registry import FROZEN, feature_parts, prior_spec
 from core.results.naming import run_name
-from core.results.relations import headline
+from core.results.relations import headline_of
 from core.store.types import ACTIVE, Run, RunState, RunWithFacts
-from core.wording import all_of, number, plural, without_shared
+from core.wording import all_of, first_of, number, plural, without_shared
 from dashboard.relations import sentences, views
 from dashboard.relations.controls import EMBEDDING, MODES
-from dashboard.relations.snapshots import RelationsState
-from dashboard.relations.views import Floats, signed
+from dashboard.relations.snapshots import RelationsState, Snapshots
+from dashboard.relations.verdicts import Decided
+from dashboard.relations.views import MARKS, Bools, Floats, Group, signed
 from dashboard.shared import resources
 from dashboard.shared.newcomers import PENALTY, fold
-from dashboard.shared.states import empty
+from dashboard.shared.selection import choose
+from dashboard.shared.states import empty, show_answer
 from dashboard.text import coloured, escape
 from dashboard.theme import STATES
 
@@ -38,15 +40,30 @@ _OTHERWISE = {
 """What each alignment needs to relate tasks."""
 
 
-def explain_waiting(runs: Sequence[Run], *, alone: bool) -> None:
-    """Draws the reason for missing snapshots and the next step; `alone` if the page has nothing else."""
-    for run in runs:
-        text = _without_snapshots(run)
+def explain_missing(read: Snapshots) -> None:
+    """Draws which runs are not shown and why; without any a card with the next step."""
+    if read.state is None:
+        run = read.waiting[0]
         headline = "No relations yet" if run.state in ACTIVE else "No relations"
-        if alone:
-            empty(headline, text, page="runs/page.py", label="Runs", icon=":material/list_alt:")
-            return
-        st.caption(f"{escape(run_name(run))} has {headline.lower()} and is left out. {text}")
+        empty(
+            headline, _without_snapshots(run), page="runs/page.py", label="Runs", icon=":material/list_alt:"
+        )
+        return
+    for reason, runs in _by_reason(read.waiting).items():
+        which = f"{escape(run_name(runs[0]))} is" if len(runs) == 1 else f"{len(runs)} runs are"
+        st.caption(f"{which} left out. {reason}")
+    if read.unfinished:
+        count = plural(len(read.unfinished), "run that has not succeeded", "runs that have not succeeded")
+        st.caption(f"Left out beside those that succeeded: {count}.")
+    if read.alone:
+        st.info(escape(read.alone), icon=":material/info:")
+
+
+def _by_reason(runs: Sequence[RunWithFacts]) -> dict[str, list[RunWithFacts]]:
+    by_reason: dict[str, list[RunWithFacts]] = {}
+    for run in runs:
+        by_reason.setdefault(_without_snapshots(run), []).append(run)
+    return by_reason
 
 
 def _without_snapshots(run: Run) -> str:
@@ -58,49 +75,38 @@ def _without_snapshots(run: Run) -> str:
     return "This run ended before its first snapshot. Choose another above, or retry this one on Runs."
 
 
-def draw_summary(
-    state: RelationsState,
-    values: Floats,
-    learned: Sequence[Relations],
-    verdicts: RelationVerdicts | None = None,
-) -> None:
-    """Draws a sentence or two on the matrices at the step shown, (runs, n, n) `values` of the shared rows.
+def draw_answer(state: RelationsState, answer: Decided, values: Floats, learned: Sequence[Relations]) -> None:
+    """Draws what is decided, of decided cells alone; of features and embeddings a sentence on what is shown.
 
-    Where seeds have verdicts it speaks of decided cells alone.
+    `values` (runs, n, n) and `learned` are those at the step shown.
     """
-    mode, runs, rows = state.mode, state.runs, state.shared.rows
-    names = list(map(escape, without_shared(rows.names).values()))
-    fixed = views.impossible_pairs(runs, mode, rows)
-    possible = np.asarray(~fixed.any(axis=0))
-    if mode == "label" and (gold := views.gold_labels(runs[0])) is not None:
-        # A label without training words correlates with nothing there, not even with itself.
-        seen = np.diagonal(gold)[state.shared.places[0]] > 0
-        possible &= seen[:, None] & seen
+    mode, rows = state.mode, state.shared.rows
+    short = without_shared(rows.names)
+    step = "" if state.at == len(state.steps.steps) - 1 else f"At step {state.steps.steps[state.at]:,}: "
     if not np.isfinite(values).all():
         what = "covariance holds" if state.is_learned else "embeddings hold"
-        text = f"The {what} values that are not numbers."
-    elif state.view == "side":
-        if state.is_learned:
-            fixed |= np.array([mode not in run.config.learned for run in runs])[:, None, None]
-        text = sentences.read_difference(names, values, fixed, [run.id for run in runs])
-    elif not state.is_learned:
-        text = sentences.read_embeddings(names, values)
-    elif verdicts is not None:
-        text = headline(verdicts, [f"**{name}**" for name in names])
-    elif mode == "task":
-        text = sentences.read_tasks(names, values, possible)
-    elif mode == "label":
-        text = sentences.read_labels(names, values, possible, views.same_task(rows))
-    else:
-        text = sentences.read_features(names, values, _ranks(learned, mode))
-    step = "" if state.at == len(state.steps.steps) - 1 else f"At step {state.steps.steps[state.at]:,}: "
-    with st.container(key="relations_reading"):
-        st.markdown(step + text)
+        st.markdown(f"{step}The {what} values that are not numbers.")
+        return
+    if tables := answer.shown(state):
+        show_answer(headline_of(tables, lambda name: short.get(name, name)), key="relations")
+    elif answer.why_none:
+        show_answer(answer.why_none, key="relations")
+        _other_seeds(state)
+    elif not state.is_learned and state.is_single:
+        _reading(step + sentences.read_embeddings(list(map(escape, short.values())), values))
+    elif mode == "feature":
+        names = list(map(escape, short.values()))
+        ranks = state.by_group(np.array(_ranks(learned, mode)))
+        if state.is_single:
+            _reading(step + sentences.read_features(names, values, ranks[0].tolist()))
+        else:
+            each = [
+                f"{of.mean():.0f} with {escape(g.title)}" for g, of in zip(state.groups, ranks, strict=True)
+            ]
+            _reading(f"{step}Effective rank of {len(rows)} features: {first_of(each, _MOST_NAMED)}.")
     if not state.is_learned:
         return
-    if mode != "feature" and len(runs) == 1:
-        st.caption("One seed: nothing is decided. *Mean over seeds* has verdicts.")
-    config = runs[0].config
+    config = state.runs[0].config
     is_recurrent = not (config.shared_dense or config.task_dense)
     if (
         mode == "feature"
@@ -108,9 +114,51 @@ def draw_summary(
         and (parts := sentences.read_parts(feature_parts(config.encoder), len(rows)))
     ):
         st.caption(parts)
-    drawn, learnable = (values, ~fixed) if state.view == "side" else (values.mean(axis=0)[None], possible)
-    if size := sentences.read_size(mode, drawn, learnable, runs[0].alignment):
+    means = np.stack([of.mean(axis=0) for of in state.by_group(values)])
+    firsts = [group.runs[0] for group in state.groups]
+    learnable = ~views.impossible_pairs(firsts, mode, rows) & _seen(state)
+    if size := sentences.read_size(mode, means, learnable, firsts[0].alignment):
         st.caption(size)
+
+
+def _reading(text: str) -> None:
+    with st.container(key="relations_reading"):
+        st.markdown(text)
+
+
+def _seen(state: RelationsState) -> Bools:
+    """(n, n): pairs without a label that has no training words, which correlates with nothing."""
+    size = len(state.shared.rows)
+    if state.mode != "label" or (gold := views.gold_labels(state.runs[0])) is None:
+        return np.ones((size, size), dtype=bool)
+    seen = np.diagonal(gold)[state.shared.places[0]] > 0
+    return np.asarray(seen[:, None] & seen)
+
+
+def _other_seeds(state: RelationsState) -> None:
+    """Draws a button that shows all seeds of a configuration of which one is chosen, where it has others."""
+    if not state.is_single or state.selection.seed is not None or len(state.selection.run_ids) > 1:
+        return
+    run = state.runs[0]
+    if run.state in ACTIVE:
+        return
+    same = [
+        run.id,
+        *(each.id for each in resources.store().runs_of([run.configuration_id], {RunState.SUCCEEDED})),
+    ]
+    ids = list(dict.fromkeys(same))
+    if len(ids) < 2:
+        st.caption(
+            "With two seeds or more each pair has a verdict: launch this configuration with more seeds."
+        )
+        return
+    st.button(
+        f"Show all {len(ids)} runs of this configuration",
+        icon=":material/layers:",
+        key="all_seeds",
+        on_click=choose,
+        args=(ids,),
+    )
 
 
 def _ranks(learned: Sequence[Relations], mode: str) -> list[float]:
@@ -118,23 +166,24 @@ def _ranks(learned: Sequence[Relations], mode: str) -> list[float]:
 
 
 def draw_scores(state: RelationsState) -> None:
-    """Draws the dev scores of the runs at the step shown, and a warning where one is too low."""
+    """Draws what one matrix is of, with its dev scores at the step shown, and warnings of scores too low."""
     tasks = list(dict.fromkeys(task for run in state.runs for task in run.config.tasks))
     steps = {run.id: keys[state.at].step for run, keys in zip(state.runs, state.steps.keys, strict=True)}
     curves = resources.curve_series(state.runs, [DEV_SCORE.key(task) for task in tasks])
     scores = views.dev_scores(curves, steps)
-    groups = [[run] for run in state.runs] if state.view == "side" else [list(state.runs)]
-    shown = [group[0] for group in groups]
-    scored, unknown, warnings = zip(*(_scores_in_words(group, scores) for group in groups), strict=True)
-    st.caption("  \n".join((*_with_run_ids(shown, scored), *_with_run_ids(shown, unknown))))
-    for text in _with_run_ids(shown, warnings):
-        st.warning(text, icon=":material/warning:")
+    scored, warnings = zip(*(_scores_in_words(group.runs, scores) for group in state.groups), strict=True)
+    if state.is_single:
+        st.caption(f"{escape(state.groups[0].name)}. {scored[0]}")
+    for text in filter(None, dict.fromkeys(warnings)):
+        titles = [g.title for g, of in zip(state.groups, warnings, strict=True) if of == text]
+        which = f"{escape(first_of(titles, 3))}: " if len(titles) < len(state.groups) else ""
+        st.warning(which + text, icon=":material/warning:")
 
 
 def _scores_in_words(
     runs: Sequence[RunWithFacts], scores: Mapping[str, Mapping[int, float]]
-) -> tuple[str, str, str]:
-    """The dev scores of these runs, from which tasks no majority is known, and a warning of low scores."""
+) -> tuple[str, str]:
+    """The dev scores of these runs, and a warning of low scores."""
     tasks = [task for task in runs[0].config.tasks if task in scores]
     # A dot and its name stay on one line.
     short = without_shared(tasks)
@@ -148,14 +197,8 @@ def _scores_in_words(
     for run in runs:
         if run.state is RunState.SUCCEEDED:
             majority |= _majority_shares(run)
-    by_accuracy = {task.name for task in runs[0].task_facts if task.score_name == "accuracy"}
-    unknown = [names[task] for task in tasks if task in by_accuracy and task not in majority]
     known = {names[task]: share for task, share in majority.items() if task in names}
-    return (
-        sentences.read_scores(by_name),
-        sentences.read_unknown_majority(unknown),
-        sentences.read_unlearned(by_name, known),
-    )
+    return sentences.read_scores(by_name), sentences.read_unlearned(by_name, known)
 
 
 @st.cache_resource(max_entries=600, show_spinner=False, hash_funcs=resources.BY_RUN)
@@ -176,7 +219,7 @@ def embedding_note(state: RelationsState) -> None:
 def rank_note(state: RelationsState, learned: Sequence[Relations], *, has_bars: bool) -> None:
     """Draws a note on the bars, and on the effective rank."""
     mode = state.selection.mode
-    rank = math.nan if state.view == "side" else float(np.mean(_ranks(learned, mode)))
+    rank = float(np.mean(_ranks(learned, mode))) if state.is_single else math.nan
     of_runs = zip(learned, state.shared.places, strict=True)
     spread = np.mean([views.variances(covariances, mode)[places] for covariances, places in of_runs], axis=0)
     if text := sentences.read_rank(spread, rank, has_bars=has_bars):
@@ -233,7 +276,7 @@ def run_warnings(state: RelationsState) -> None:
                 icon=":material/warning:",
             )
     if state.is_learned:
-        for text in _with_run_ids(runs, [_limits(state, run) for run in runs]):
+        for text in _with_titles(state.groups, [_limits(state, group.runs[0]) for group in state.groups]):
             st.info(text, icon=":material/info:")
     if state.steps.cut:
         last_step = state.steps.steps[-1]
@@ -251,17 +294,17 @@ def run_warnings(state: RelationsState) -> None:
             )
 
 
-def describe_runs(runs: Sequence[RunWithFacts]) -> None:
-    """Draws prior, λ, alignment and learned covariances of the runs, equal texts once."""
-    for text in _with_run_ids(runs, [_description(run) for run in runs]):
+def describe_runs(groups: Sequence[Group]) -> None:
+    """Draws prior, λ, alignment and learned covariances of the configurations, equal texts once."""
+    for text in _with_titles(groups, [_description(group.runs[0]) for group in groups]):
         st.caption(text)
 
 
-def _with_run_ids(runs: Sequence[Run], texts: Sequence[str]) -> Iterator[str]:
-    """Each text once, without empty ones, with the runs that it is about where these are not all."""
+def _with_titles(groups: Sequence[Group], texts: Sequence[str]) -> Iterator[str]:
+    """Each text once, without empty ones, with the configurations that it is about where it is not all."""
     for text in filter(None, dict.fromkeys(texts)):
-        ids = [str(run.id) for run, of_run in zip(runs, texts, strict=True) if of_run == text]
-        yield text if len(ids) == len(runs) else f"Run {all_of(ids)}: {text}"
+        titles = [group.title for group, of in zip(groups, texts, strict=True) if of == text]
+        yield text if len(titles) == len(groups) else f"{escape(all_of(titles))}: {text}"
 
 
 def _description(run: RunWithFacts) -> str:
@@ -334,7 +377,8 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
     elif mode == "feature":
         foot = "Exact values. Press Esc or Whole matrix to go back."
     if any(panel["verdicts"] for panel in frame["panels"]):
-        foot = "● related  ○ opposed  – none that matters (within ±0.1); faded: undecided or not tested."
+        marks = [f"{MARKS[verdict]} {verdict}" for verdict in (RELATED, OPPOSED, NEGLIGIBLE)]
+        foot = f"{'  '.join(marks)} (within ±{BOUND:g}); faded: undecided or not tested."
     untested = "Not tested: not between two tasks, or without training words."
     return {
         "foot": foot,
@@ -351,23 +395,15 @@ _ROWS = {
     "feature": (r"\Omega_\text{feature}", "two features of the encoder"),
 }
 
-_VIEWS = {
-    "one": (r"R_{ij} = \frac{\Omega_{ij}}{\sqrt{\Omega_{ii}\,\Omega_{jj}}}", ""),
-    "side": (
-        r"R^{(k)}_{ij} = \frac{\Omega^{(k)}_{ij}}{\sqrt{\Omega^{(k)}_{ii}\,\Omega^{(k)}_{jj}}}",
-        "One matrix per run $k$, on the scale from −1 to 1. Runs with different steps are shown at the same "
-        "share of training. A relation that a run cannot learn keeps its initial value, 0 by default, also "
-        "in the difference of two runs. The difference has its own scale, the same at all steps. "
-        "Seeds of one configuration differ too: check their spread first.",
-    ),
-    "mean": (
-        r"\bar R_{ij} = \tfrac1n \sum_{k=1}^{n} R^{(k)}_{ij}, \qquad "
-        r"s_{ij} = \sqrt{\tfrac{1}{n-1} \sum_k \bigl(R^{(k)}_{ij} - \bar R_{ij}\bigr)^2}",
-        "Correlations are averaged over seeds. Hover for the 95% interval of the mean, "
-        r"$\bar R_{ij} \pm t_{n-1}\, s_{ij} / \sqrt n$. A relation whose sign changes between seeds was not "
-        "learned from the data.",
-    ),
-}
+_MEAN = (
+    r"\bar R_{ij} = \tfrac1n \sum_{k=1}^{n} R^{(k)}_{ij}, \qquad "
+    r"R_{ij} = \frac{\Omega_{ij}}{\sqrt{\Omega_{ii}\,\Omega_{jj}}}, \qquad \Omega = "
+)
+_NOTE = """
+Each matrix is of one configuration: the mean over its seeds, or one seed. Runs with different steps are shown
+at the same share of training. A relation that a run cannot learn keeps its initial value, 0 by default.
+Intervals and verdicts are over seeds, by Fisher's z.
+"""
 
 _COLOURS = r"""
 - **Red, towards 1**: the heads of the two rows weight features alike.
@@ -402,8 +438,8 @@ prior; **condition** $s_1 / s_d$, ∞ for a singular matrix. *Curves* shows them
 """
 
 
-def how_to_read(mode: str, view: str) -> None:
-    """The fold at the foot of the page, on the mode and the view shown."""
+def how_to_read(mode: str) -> None:
+    """The fold at the foot of the page, on the mode shown."""
 
     def explain() -> None:
         if mode == EMBEDDING:
@@ -412,10 +448,9 @@ def how_to_read(mode: str, view: str) -> None:
             st.markdown(_EMBEDDINGS)
             return
         symbol, of = _ROWS[mode]
-        equation, note = _VIEWS[view]
-        st.markdown(f"Every cell is the correlation of {of} $i$ and $j$, from ${symbol}$:")
-        st.latex(equation if view == "mean" else equation + rf", \qquad \Omega = {symbol}")
-        st.markdown(note + _COLOURS + PENALTY + _NUMBERS)
+        st.markdown(f"Every cell is the correlation of {of} $i$ and $j$, from ${symbol}$, over $n$ seeds:")
+        st.latex(_MEAN + symbol)
+        st.markdown(_NOTE + _COLOURS + PENALTY + _NUMBERS)
 
     fold(explain, key="how_to_read")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,22 +10,20 @@ import streamlit as st
 
 from core.config import RunConfig
 from core.errors import MRNLabError
-from core.evaluation.relation_verdicts import RelationVerdicts, relation_verdicts
-from core.mrn.relations import Relations
+from core.evaluation.relation_verdicts import RelationVerdicts
 from core.paths import database_url
 from core.results.relations import MODES as VERDICT_MODES
 from core.results.relations import (
-    Rows,
-    basis,
+    RelationTable,
+    basis_of,
     control_configs,
-    control_values,
-    controls_of,
-    tested_cells,
+    control_of,
+    relation_table,
 )
-from core.store.types import ACTIVE, Run, RunWithFacts
+from core.store.types import ACTIVE, Run, RunState
 from core.wording import about_time, all_of, plural
+from dashboard.relations.controls import Selection
 from dashboard.relations.snapshots import RelationsState
-from dashboard.relations.views import shared_matrices
 from dashboard.shared import actions, resources
 from dashboard.shared.live import rerun_when
 from dashboard.shared.selection import choose, chosen, link_to_runs
@@ -36,68 +34,97 @@ from jobs.queue.submit import same_runs
 
 _PROBLEM = "controls_problem"
 
-Controls = Mapping[str, Mapping[int, Run]]
-"""The finished controls of a configuration by permuted task and seed."""
-
 
 @dataclass(frozen=True)
 class Decided:
-    """The verdicts on the cells of a mean over seeds at the last step, and the controls they rest on."""
+    """The relations with verdicts of all chosen configurations that have some, and of each matrix.
 
-    verdicts: RelationVerdicts
-    controls: Controls
+    Those of the matrices are on the rows that all of them share; None of one without verdicts.
+    """
 
-    @property
-    def basis(self) -> str:
-        """What the verdicts rest on, in a sentence."""
-        return basis(self.verdicts, {task: len(by_seed) for task, by_seed in self.controls.items()})
+    tables: tuple[RelationTable, ...]
+    of_matrices: tuple[RelationVerdicts | None, ...]
+    why_none: str = ""
 
-    @property
-    def depends_on(self) -> tuple[int, ...]:
-        """The runs of the controls."""
-        return tuple(run.id for by_seed in self.controls.values() for run in by_seed.values())
-
-
-def decided(state: RelationsState) -> Decided | None:
-    """The verdicts of a mean over seeds of tasks or labels; None of what has none."""
-    if state.view != "mean" or not state.is_learned or state.mode not in VERDICT_MODES:
-        return None
-    seeds = {run.config.seed for run in state.runs}
-    controls = {
-        task: of_seeds
-        for task, by_seed in controls_of(resources.store(), state.runs).items()
-        if (of_seeds := {seed: run for seed, run in by_seed.items() if seed in seeds})
-    }
-    key = (
-        state.mode,
-        [(run.id, run.attempt) for run in state.runs],
-        [keys[-1].step for keys in state.steps.keys],
-        [run.id for by_seed in controls.values() for run in by_seed.values()],
-    )
-    return _decided(database_url(), repr(key), state, controls)
+    def shown(self, state: RelationsState) -> tuple[RelationTable, ...]:
+        """The tables that the page's answer is about: of one matrix its own, of several all."""
+        titles = {group.title for group in state.groups}
+        return tuple(table for table in self.tables if not state.is_single or table.name in titles)
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _decided(url: str, identity: str, _state: RelationsState, _controls: Controls) -> Decided | None:
-    """Computed once for all sessions, keyed by `identity`: of each control one snapshot is read."""
-    store, shared = resources.store(), _state.shared
-    values = shared_matrices(_state.learned(len(_state.steps.steps) - 1), _state.mode, shared)
-    if not np.isfinite(values).all():
-        return None
-    rows = Rows(shared.rows.names, shared.rows.owners, np.stack(shared.places))
-    ids = [run.id for by_seed in _controls.values() for run in by_seed.values()]
-    facts = {run.id: run for run in store.runs_with_facts(ids)} if ids else {}
-    read: dict[str, dict[int, tuple[RunWithFacts, Relations]]] = {}
-    for task, by_seed in _controls.items():
-        for seed, run in by_seed.items():
-            if keys := store.snapshots(run.id):
-                read.setdefault(task, {})[seed] = facts[run.id], resources.learned(run, keys[-1].step)
-    control = control_values(read, [run.config.seed for run in _state.runs], _state.mode, rows)
-    tested = tested_cells(_state.runs, _state.mode, rows)
+def decided(state: RelationsState) -> Decided:
+    """The verdicts over the seeds of each configuration, at the last step."""
+    selection, none = state.selection, (None,) * len(state.groups)
+    if not state.is_learned or state.mode not in VERDICT_MODES:
+        return Decided((), none)
+    if selection.seed is not None:
+        return Decided((), none, f"Nothing is decided by seed {selection.seed} alone.")
+    if any(run.state is not RunState.SUCCEEDED for run in state.runs):
+        live = any(run.state in ACTIVE for run in state.runs)
+        return Decided(
+            (),
+            none,
+            f"Nothing is decided {'while these seeds train' if live else 'by runs that ended early'}.",
+        )
+    if max(len(group.runs) for group in state.groups) < 2 and len(selection.configurations) == 1:
+        return Decided((), none, "Nothing is decided: there is one seed.")
+    by_title = _tables(selection, state.mode)
+    if by_title and max((table.verdicts.seeds for table in by_title.values()), default=0) < 2:
+        return Decided((), none, "Nothing is decided: each configuration has one seed.")
     return Decided(
-        relation_verdicts(values, tested, control),
-        {task: {seed: _controls[task][seed] for seed in by_seed} for task, by_seed in read.items()},
+        tuple(by_title.values()),
+        tuple(
+            _on_rows(by_title[group.title], state.shared.rows.names) if group.title in by_title else None
+            for group in state.groups
+        ),
     )
+
+
+def _on_rows(table: RelationTable, names: Sequence[str]) -> RelationVerdicts:
+    places = {name: place for place, name in enumerate(table.rows.names)}
+    return table.verdicts.at(np.array([places[name] for name in names], dtype=np.int64))
+
+
+def _tables(selection: Selection, mode: str) -> dict[str, RelationTable]:
+    """The relations of each configuration chosen, by its title; without those that have none of this mode."""
+    store = resources.store()
+    runs = {run.id: run for run in store.runs(selection.run_ids, {RunState.SUCCEEDED})}
+    groups = {
+        each.title: [runs[run_id] for run_id in each.run_ids if run_id in runs]
+        for each in selection.configurations
+    }
+    groups = {title: of for title, of in groups.items() if of and mode in of[0].config.learned}
+    controls = {
+        title: _control_ids(group[0].configuration_id, group[0].config.tasks, group[0])
+        for title, group in groups.items()
+    }
+    every = [each for of in controls.values() for each in of]
+    finished = store.runs_of(every, {RunState.SUCCEEDED}) if every else []
+    tables = {}
+    for title, group in groups.items():
+        key = (
+            mode,
+            [(run.id, run.attempt) for run in group],
+            [run.id for run in finished if run.configuration_id in controls[title]],
+        )
+        if (table := _table(database_url(), repr(key), title, mode, [run.id for run in group])) is not None:
+            tables[title] = table
+    return tables
+
+
+@st.cache_data(max_entries=2000, show_spinner=False)
+def _control_ids(configuration: str, tasks: tuple[str, ...], _run: Run) -> frozenset[str]:
+    """The configurations of the controls of a run's configuration, which take a while to build."""
+    if _run.config.permuted is not None:
+        return frozenset()
+    return frozenset(control_of(_run.config, task).configuration_id for task in tasks)
+
+
+@st.cache_resource(max_entries=240, show_spinner=False)
+def _table(url: str, identity: str, title: str, mode: str, _runs: list[int]) -> RelationTable | None:
+    """Computed once for all sessions, keyed by `identity`: of each seed and control one snapshot is read."""
+    table = relation_table(resources.store(), title, resources.store().runs_with_facts(_runs), mode)
+    return table if table is not None and np.isfinite(table.verdicts.mean).all() else None
 
 
 def draw_basis(state: RelationsState, answer: Decided) -> None:
@@ -106,18 +133,22 @@ def draw_basis(state: RelationsState, answer: Decided) -> None:
         problem(why)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="relations_basis"):
         is_last = state.at == len(state.steps.steps) - 1
-        text = answer.basis if is_last else f"Verdicts are of the last step. {answer.basis}"
+        tables = answer.shown(state)
+        basis = basis_of(tables)
+        text = basis if is_last else f"Verdicts are of the last step. {basis}"
         st.caption(escape(text), width="content")
-        _launcher(state, answer)
-    _on_their_way(state)
+        if state.is_single:
+            _launcher(state, tables[0])
+    if state.is_single:
+        _on_their_way(state)
 
 
-def _launcher(state: RelationsState, answer: Decided) -> None:
+def _launcher(state: RelationsState, table: RelationTable) -> None:
     tasks = state.runs[0].config.tasks
     if state.runs[0].config.added_to is not None:
         return
-    lacking = [task for task in tasks if len(answer.controls.get(task, {})) < len(state.runs)]
-    if not lacking or (answer.verdicts.controlled == answer.verdicts.tested).all():
+    lacking = [task for task in tasks if table.controls.get(task, 0) < len(state.runs)]
+    if not lacking or (table.verdicts.controlled == table.verdicts.tested).all():
         return
     with st.popover("Launch controls", icon=":material/science:", key="controls"):
         st.markdown(

@@ -14,8 +14,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from core.evaluation.relation_verdicts import CellVerdict, RelationVerdicts
-from core.evaluation.statistics import CONFIDENCE
+from core.evaluation.relation_verdicts import (
+    NEGLIGIBLE,
+    OPPOSED,
+    RELATED,
+    UNDECIDED,
+    CellVerdict,
+    RelationVerdicts,
+)
 from core.mrn.relations import Relations, impossible_blocks, row_names, strongest_pairs
 from core.registry import has_bilstm
 from core.store.types import MetricSeries, Run, RunState, RunWithFacts, SnapshotKey, StoredScore
@@ -27,12 +33,33 @@ Places = NDArray[np.int64]
 BEYOND = "Beyond"
 """The column of what is learned beyond the counts of gold labels."""
 
-DIFFERENCE = "A − B"
-"""The first of two runs less the second."""
-
 _VANISHED = 1e-6
 # The optimal order of leaves takes cubic time: 0.02 s for 100 rows, 4 s for 768.
 _BEST_ORDER_UP_TO = 256
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs of one matrix, which is their mean: of a configuration, a run a seed."""
+
+    title: str
+    runs: tuple[RunWithFacts, ...]
+
+    @property
+    def note(self) -> str:
+        """What the matrix is of: `mean of 3 seeds`, `seed 2`."""
+        several = len(self.runs) > 1
+        return f"mean of {len(self.runs)} seeds" if several else f"seed {self.runs[0].config.seed}"
+
+    @property
+    def name(self) -> str:
+        """`MRN, λ = 0.01, mean of 3 seeds`."""
+        return f"{self.title}, {self.note}"
+
+
+def by_group(groups: Sequence[Group], of_runs: Floats) -> list[Floats]:
+    """What there is of each run, (runs, ...), for each matrix, in whose order the runs stand."""
+    return np.split(of_runs, np.cumsum([len(group.runs) for group in groups])[:-1])
 
 
 @dataclass(frozen=True)
@@ -144,16 +171,15 @@ def shared_rows(all_rows: Sequence[Rows]) -> SharedRows:
 
 def not_comparable(runs: Sequence[Run], mode: str, shared: SharedRows) -> str | None:
     """Why these runs cannot be compared row by row, in a sentence; None where they can."""
-    first = f"Run {runs[0].id} is shown alone."
     if mode == "feature" and len({run.config.encoder for run in runs}) > 1:
-        return f"Feature 7 of one encoder is not feature 7 of another, so these are not compared. {first}"
+        return "Feature 7 of one encoder is not feature 7 of another, so these are not compared."
     if mode == "feature" and any(has_bilstm(run.config.encoder) for run in runs):
         return (
             "LSTM features start from random weights: feature 7 of one run is not feature 7 of another, so "
-            f"these are not compared. {first}"
+            "these are not compared."
         )
     if len(shared.rows) < 2:
-        return f"These runs have fewer than two {mode}s of the same name: nothing to compare. {first}"
+        return f"These runs have fewer than two {mode}s of the same name: nothing to compare."
     return None
 
 
@@ -299,47 +325,46 @@ def learnable_pairs(runs: Sequence[RunWithFacts], mode: str, rows: Rows, among: 
 
 
 def strongest(
-    runs: Sequence[RunWithFacts],
-    values: Floats,
-    mode: str,
-    view: str,
-    shared: SharedRows,
+    columns: Mapping[str, Floats],
+    possible: Bools,
+    names: Sequence[str],
+    verdicts: Mapping[str, RelationVerdicts | None],
     *,
-    among: str = "all",
-    gold: Floats | None = None,
-    verdicts: RelationVerdicts | None = None,
     top: int = 12,
 ) -> pd.DataFrame:
-    """The strongest pairs that any of the runs can learn; of two runs side by side the most different ones.
+    """The `possible` pairs (n, n) that are strongest in any of these matrices (n, n).
 
-    They are `among` all rows, `within` a task or `between` tasks. Columns First and Second, then the values
-    of the view. `values` (runs, n, n) and `gold` (n, n) are of the shared rows; `gold` adds the gold
-    correlation and the difference to it, `verdicts` the interval and the verdict.
+    Columns First and Second, then those of the matrices. Of one matrix with verdicts also the interval and
+    the verdict; of several each value has the mark of its verdict, by the same names as the matrices.
     """
-    mean = values.mean(axis=0)
-    columns, sizes = {"Correlation": mean}, np.abs(mean)
-    if view == "side":
-        columns = {f"Run {run.id}": matrix for run, matrix in zip(runs, values, strict=True)}
-        sizes = np.abs(values).max(axis=0)
-        if len(runs) == 2:
-            columns[DIFFERENCE] = values[0] - values[1]
-            sizes = np.abs(columns[DIFFERENCE])
-    elif len(runs) > 1:
-        columns = {"Mean": mean, "SD": values.std(axis=0, ddof=1)}
-    if gold is not None:
-        columns |= {"Gold": gold, BEYOND: mean - gold}
-    sizes[~learnable_pairs(runs, mode, shared.rows, among)] = 0
-    names, pairs = shared.rows.names, strongest_pairs(sizes, top)
+    sizes = np.where(possible, np.abs(np.stack(list(columns.values()))).max(axis=0), 0.0)
+    pairs = strongest_pairs(sizes, top)
     table: dict[str, list[Any]] = {
         "First": [names[i] for i, _, _ in pairs],
         "Second": [names[j] for _, j, _ in pairs],
     }
-    table |= {title: [float(matrix[i, j]) for i, j, _ in pairs] for title, matrix in columns.items()}
-    if verdicts is not None:
-        cells = [verdicts.cell(i, j) for i, j, _ in pairs]
+    for title, matrix in columns.items():
+        of_matrix = verdicts.get(title)
+        values = [float(matrix[i, j]) for i, j, _ in pairs]
+        if len(columns) == 1 or of_matrix is None:
+            table[title] = values
+        else:
+            marks = [_mark(of_matrix, i, j) for i, j, _ in pairs]
+            table[title] = [f"{signed(value)} {mark}" for value, mark in zip(values, marks, strict=True)]
+    only = next(iter(verdicts.values())) if len(columns) == len(verdicts) == 1 else None
+    if only is not None:
+        cells = [only.cell(i, j) for i, j, _ in pairs]
         table["95% interval"] = [interval_text(cell) for cell in cells]
-        table["Verdict"] = [cell.verdict if verdicts.tested[cell.i, cell.j] else "" for cell in cells]
+        table["Verdict"] = [cell.verdict if only.tested[cell.i, cell.j] else "" for cell in cells]
     return pd.DataFrame(table)
+
+
+MARKS = {RELATED: "●", OPPOSED: "○", NEGLIGIBLE: "–", UNDECIDED: ""}
+"""The marks of decided cells."""
+
+
+def _mark(verdicts: RelationVerdicts, i: int, j: int) -> str:
+    return MARKS[str(verdicts.verdict[i, j])]
 
 
 def interval_text(cell: CellVerdict) -> str:
@@ -365,15 +390,6 @@ def _cell(learned: Relations, mode: str, i: int, j: int) -> float:
         return float(learned.correlation(mode)[i, j])
     _, unit = learned.unit_rows()
     return float(unit[i] @ unit[j])
-
-
-def half_interval(n: int) -> float | None:
-    """The factor from the SD of n seeds to half the 95% interval of their mean; None for one seed."""
-    if n < 2:
-        return None
-    from scipy.special import stdtrit
-
-    return float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) / math.sqrt(n)
 
 
 # Simulated tasks

@@ -66,11 +66,6 @@ def markdown_html(text: str) -> str:
     return f'<div class="text">{parsed.renderer.render(tokens, parsed.options, {})}</div>'
 
 
-def reading_html(sentence: str) -> str:
-    """A sentence of the Relations page, whose names are escaped and bold, as HTML."""
-    return f"<p>{reader().renderInline(sentence)}</p>"
-
-
 def caption(text: str) -> str:
     """Small print."""
     return f'<p class="quiet">{html_text(text)}</p>'

@@ -9,19 +9,19 @@ import numpy as np
 
 from core.metrics import DEV_SCORE, TOTAL
 from core.mrn.relations import Relations
+from core.results.relations import RelationTable, relation_table
 from core.results.samples import one_per_seed
 from core.store import RunWithFacts, SnapshotKey, Store
-from core.wording import plural, without_shared
+from core.wording import plural
 from dashboard.curves import numbers
 from dashboard.curves.charts import curve_chart
 from dashboard.curves.views import Display, curves
-from dashboard.relations import sentences, views
+from dashboard.relations import views
 from dashboard.relations.charts import player_frame, player_numbers
 from dashboard.relations.matrices import arrangement, picture
 from dashboard.relations.summary import player_words
-from dashboard.report.placed import NotThere, Placed, caption, key, reading_html
+from dashboard.report.placed import NotThere, Placed, caption, key
 from dashboard.shared import resources
-from dashboard.text import escape
 from jobs.reports.answered import Answered
 from jobs.reports.html import html_text
 
@@ -78,7 +78,7 @@ def relations(of_data: Sequence[Answered], store: Store, placed: Placed, most_st
     ]
     for mode, words in MODES.items():
         if any(mode in run.config.learned for run in runs):
-            pieces += [f"<h3>Between {words}</h3>", _player(mode, thinned, trajectories, placed)]
+            pieces += [f"<h3>Between {words}</h3>", _player(mode, thinned, trajectories, store, placed)]
     if not pieces:
         raise NotThere("These MRN runs learned covariances of features alone, whose rows have no names.")
     which = plural(len(runs), "seed") if len(runs) > 1 else f"seed {runs[0].config.seed}"
@@ -110,7 +110,11 @@ def _with_relations(
 
 
 def _player(
-    mode: str, steps: views.AlignedSteps, trajectories: Sequence[views.Trajectory], placed: Placed
+    mode: str,
+    steps: views.AlignedSteps,
+    trajectories: Sequence[views.Trajectory],
+    store: Store,
+    placed: Placed,
 ) -> str:
     runs = [trajectory.run for trajectory in trajectories]
     last: list[Relations] = [trajectory.learned[-1] for trajectory in trajectories]
@@ -119,10 +123,10 @@ def _player(
     )
     if len(shared.rows) < 2:
         raise NotThere(f"There are fewer than two {mode}s to relate.")
-    several = len(runs) > 1
     order = arrangement(mode, shared, last, "task")
-    names = [f"seed {run.config.seed}" for run in runs]
-    shown = picture(trajectories, names, mode, "mean" if several else "one", shared, order)
+    table = relation_table(store, "", runs, mode)
+    verdicts = None if table is None or len(runs) < 2 else table.verdicts
+    shown = picture(trajectories, [views.Group("", tuple(runs))], mode, shared, order, verdicts=[verdicts])
     name = f"report-{mode}"
     frame: dict[str, Any] = player_frame(shown, steps, resources.task_colours(), blocks=True)
     frame |= {
@@ -134,25 +138,14 @@ def _player(
         "pair": [],
         "total": len(shared.rows),
         "zoomed": False,
-        "interval": views.half_interval(len(runs)) if several else None,
         **player_words(mode, frame, len(shared.rows)),
     }
     place = placed.place("matrix", frame, player_numbers(shown, name, name), height=260)
-    return _reading(mode, runs, shared, last) + place
+    return _reading(table) + place
 
 
-def _reading(
-    mode: str, runs: Sequence[RunWithFacts], shared: views.SharedRows, last: Sequence[Relations]
-) -> str:
-    """What the matrix says at the last step, as Relations says it."""
-    names = list(map(escape, without_shared(shared.rows.names).values()))
-    values = views.shared_matrices(last, mode, shared)
-    if not np.isfinite(values).all():
+def _reading(table: RelationTable | None) -> str:
+    """What is decided at the last step, as Relations says it."""
+    if table is None or not np.isfinite(table.verdicts.mean).all():
         return f"<p>{html_text('The covariance holds values that are not numbers.')}</p>"
-    possible = np.asarray(~views.impossible_pairs(runs, mode, shared.rows).any(axis=0))
-    if mode == "task":
-        return reading_html(sentences.read_tasks(names, values, possible))
-    if (gold := views.gold_labels(runs[0])) is not None:
-        seen = np.diagonal(gold)[shared.places[0]] > 0
-        possible &= seen[:, None] & seen
-    return reading_html(sentences.read_labels(names, values, possible, views.same_task(shared.rows)))
+    return f"<p>{html_text(table.headline)}</p>"

@@ -48,7 +48,11 @@ def newest_launch(runs: Sequence[Run], most: int = 40) -> list[int]:
     if not begun:
         return []
     newest = max(begun, key=lambda run: run.id)
-    of_launch = [run for run in begun if run is newest or (newest.launch and run.launch == newest.launch)]
+    of_launch = [
+        run
+        for run in begun
+        if run.created_at == newest.created_at or (newest.launch and run.launch == newest.launch)
+    ]
     kept = [run for run in of_launch if run.state in _DONE_OR_TRAINING] or of_launch
     return [run.id for run in kept][:most]
 

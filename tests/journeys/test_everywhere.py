@@ -141,7 +141,7 @@ def test_keys_reach_every_control(page: Page) -> None:
 @pytest.mark.parametrize("name", ["launch", "relations", "runs"])
 def test_the_first_key_passes_the_sidebar(name: str, page: Page, filled_laboratory: Laboratory) -> None:
     """To *Launch*, to the page's answer, or to its title where it has none."""
-    place = {"launch": ".st-key-launch button", "relations": ".st-key-relations_reading", "runs": "h1"}[name]
+    place = {"launch": ".st-key-launch button", "relations": ".st-key-answer_relations", "runs": "h1"}[name]
     page.goto(filled_laboratory.link(name))
     _settle(page)
     page.locator("body").press("Tab")

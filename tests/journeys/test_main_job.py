@@ -113,7 +113,7 @@ def _relations(page: Page) -> None:
     root = page.locator("#root[data-step]")
     root.wait_for()
     numbers = root.locator(".stage > svg text[text-anchor=middle][dominant-baseline=central]")
-    expect(numbers).to_have_count(4)  # the mean over the seeds; one pair needs no matrix of SDs
+    expect(numbers).to_have_count(4)  # the mean over the seeds
     values = [float(text.replace("−", "-")) for text in numbers.all_text_contents()]
     assert values[0] == values[3] == 1
     assert values[1] > 0.3, "two tag sets of one language are related"

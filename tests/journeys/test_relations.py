@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from core.results.relations import seeds_of
 from core.store import Store
 from core.store.types import SnapshotKey
 from tests.journeys.browser import browser_page, picture
@@ -43,6 +44,15 @@ def stored(laboratory: Laboratory, run_id: int, step: int | None = None) -> tupl
     store = Store.open(f"sqlite:///{laboratory.home / 'runs.db'}")
     try:
         return store.relations(run_id, step)
+    finally:
+        store.close()
+
+
+def seeds_of_first(laboratory: Laboratory) -> str:
+    """All seeds of the first MRN configuration, as the address has them."""
+    store = Store.open(f"sqlite:///{laboratory.home / 'runs.db'}")
+    try:
+        return ",".join(map(str, seeds_of(store, laboratory.filled.mrn[0])))
     finally:
         store.close()
 
@@ -97,7 +107,6 @@ def _a_cell_shows_its_line(page: Page, root: Locator, correlation: float) -> Non
     cells = root.locator(".stage > svg text[text-anchor=middle][dominant-baseline=central]")
     cells.nth(7).click()  # third row, second column
     page.wait_for_url(re.compile("pair=ner&pair=chunk|pair=chunk&pair=ner"))
-    _expect_first_line(page, "ner and chunk over training")
     page.mouse.move(5, 5)
     stage = root.locator(".stage")
     stage.focus()
@@ -107,28 +116,25 @@ def _a_cell_shows_its_line(page: Page, root: Locator, correlation: float) -> Non
     shown = root.locator(".tip dd").first.inner_text().replace("−", "-")
     assert float(shown) == pytest.approx(correlation, abs=1e-3)
     stage.press("Enter")
-    _expect_first_line(page, "pos and chunk over training")
+    page.wait_for_url(re.compile("pair=pos&pair=chunk|pair=chunk&pair=pos"))
     picture(page, "relations-pair")
 
 
-def _expect_first_line(page: Page, heading: str) -> None:
-    """The chosen pair's line comes first; each pair has one line once the page has settled."""
-    expect(page.get_by_text(re.compile("over training: ")).first).to_contain_text(heading)
-    expect(page.get_by_text(heading)).to_have_count(1)
-
-
-def test_runs_beside_each_other_their_mean_and_gold_labels(filled_laboratory: Laboratory, page: Page) -> None:
-    a, b = filled_laboratory.filled.mrn[:2]
-    root = opened(page, filled_laboratory, run=f"{a},{b}", mode="Labels", view="Side by side", gold="true")
-    expect(root.get_by_text(f"{b} · MRN").first).to_be_visible()
-    expect(root.get_by_text("A − B", exact=True).first).to_be_visible()
-    expect(root.get_by_text("own scale, ±").first).to_be_visible()
-    picture(page, "relations-side-by-side")
-    page.get_by_role("radio", name="Mean over seeds").click()
-    expect(root.get_by_text("SD over 3 seeds").first).to_be_visible()
+def test_configurations_beside_each_other_one_seed_and_gold_labels(
+    filled_laboratory: Laboratory, page: Page
+) -> None:
+    seeds = seeds_of_first(filled_laboratory)
+    beside = f"{seeds},{filled_laboratory.filled.disjoint[0]}"
+    root = opened(page, filled_laboratory, run=beside, mode="Labels")
+    expect(root.get_by_text("mean of 3 seeds").first).to_be_visible()
+    expect(page.locator("[data-tag]")).to_have_count(2)
+    picture(page, "relations-configurations")
+    page.get_by_role("combobox", name="Seeds").click()
+    page.get_by_role("option", name="Seed 2").click()
+    page.wait_for_url(re.compile("seed="))
+    expect(page.get_by_text("Nothing is decided by seed 2 alone.")).to_be_visible()
+    root = opened(page, filled_laboratory, run=seeds, mode="Labels", gold="true")
     expect(root.get_by_text("Gold labels").first).to_be_visible()
-    page.mouse.move(*at(root, 0.2, 0.45))
-    expect(root.get_by_text("95% interval of the mean")).to_be_visible()
     plain = root.evaluate(_PIXELS)
     page.get_by_role("radio", name="Clustered").click()
     page.wait_for_url(re.compile("order=Clustered"))
@@ -194,7 +200,7 @@ def test_what_cannot_be_learned_is_hatched_in_the_dark_too(
 def test_every_matrix_is_readable(width: int, filled_laboratory: Laboratory, page: Page) -> None:
     page.set_viewport_size({"width": width, "height": 1000})
     run = str(filled_laboratory.filled.mrn[0])
-    for query in ({}, {"mode": "Labels", "gold": "true"}, {"mode": "Features"}, {"view": "Mean over seeds"}):
+    for query in ({}, {"mode": "Labels", "gold": "true"}, {"mode": "Features"}):
         root = opened(page, filled_laboratory, run=run, **query)
         sizes = root.locator(".stage text").evaluate_all(
             "(texts) => texts.map((text) => text.attributes['font-size'].value)"
@@ -211,11 +217,11 @@ def test_every_matrix_is_readable(width: int, filled_laboratory: Laboratory, pag
             ]
             assert boxes[0] is not None
             assert boxes[1] is not None
-            assert 1.5 * (boxes[1]["x"] - boxes[0]["x"]) <= 360
+            assert 1.5 * (boxes[1]["x"] - boxes[0]["x"]) <= 420
         if not query and width == 1440:
-            line = page.get_by_text("over training:").first.bounding_box()
+            line = page.locator(".st-key-relations_course").bounding_box()
             assert line is not None
-            assert line["y"] + 230 < 1000
+            assert line["y"] + line["height"] < 1000
 
 
 @pytest.mark.parametrize("look", ["light", "dark", "narrow"])
@@ -225,8 +231,7 @@ def test_seeds_have_verdicts_with_intervals_and_controls_to_launch(
     with browser_page(browser, dark=look == "dark") as (page, elsewhere, errors):
         if look == "narrow":
             page.set_viewport_size({"width": 390, "height": 1400})
-        run = str(filled_laboratory.filled.mrn[0])
-        root = opened(page, filled_laboratory, run=run, view="Mean over seeds")
+        root = opened(page, filled_laboratory, run=seeds_of_first(filled_laboratory))
         expect(page.get_by_text("Against ±0.1 over 3 seeds")).to_be_visible()
         expect(root.get_by_text("faded: undecided or not tested")).to_be_visible()
         cells = root.locator(".stage > svg text[text-anchor=middle][dominant-baseline=central]")
@@ -235,12 +240,10 @@ def test_seeds_have_verdicts_with_intervals_and_controls_to_launch(
         expect(root.locator(".tip").get_by_text("95% interval of the mean")).to_be_visible()
         picture(page, f"relations-verdicts-{look}")
         saved = {(row[0], row[1]): row[2:] for row in values_of(page, root)}
-        words = saved["Mean over 3 seeds: verdict", "pos"]
+        words = saved["verdict", "pos"]
         assert words[0] == ""
         assert {*words[1:3]} <= {"related", "opposed", "none that matters", "undecided"}
-        low, mean, high = (
-            float(saved[f"Mean over 3 seeds{part}", "pos"][1]) for part in (": low", "", ": high")
-        )
+        low, mean, high = (float(saved[part, "pos"][1]) for part in ("low", "", "high"))
         assert low < mean < high
         # Verdicts are of the last step.
         root.get_by_role("slider", name="Training step").press("Home")

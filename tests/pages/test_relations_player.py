@@ -10,14 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.evaluation.relation_verdicts import RELATED, UNDECIDED, CellVerdict
 from core.mrn.relations import Block
-from core.store import Store
+from core.results.series import Series
 from core.store.types import SnapshotKey
-from dashboard.relations.charts import pair_chart, player_frame, player_numbers
+from dashboard.relations.charts import (
+    AgainstLine,
+    Course,
+    against_chart,
+    course_chart,
+    player_frame,
+    player_numbers,
+)
 from dashboard.relations.matrices import Axis, Panel, Picture
-from dashboard.relations.views import AlignedSteps, Rows, Trajectory
-from dashboard.theme import MATRIX_SCALES
-from tests.making import claimed
+from dashboard.relations.views import AlignedSteps, Rows
+from dashboard.theme import MATRIX_SCALE
 from tests.pages.matrices import unpacked
 
 STEPS = AlignedSteps(((SnapshotKey(5, 0.5), SnapshotKey(10, 1.0)),), (0.5, 1.0), exact=True, cut=False)
@@ -97,30 +104,44 @@ def test_features_are_named_where_they_are_single_or_in_order() -> None:
 
 
 def test_colours_are_neutral_at_zero_in_both_themes() -> None:
-    for scale in MATRIX_SCALES.values():
-        for stops in scale.values():
-            assert dict(stops)[0.5] == "var(--st-background-color)"
-            assert [at for at, _ in stops] == sorted(at for at, _ in stops)
-            assert (stops[0][0], stops[-1][0]) == (0, 1)
+    for stops in MATRIX_SCALE.values():
+        assert dict(stops)[0.5] == "var(--st-background-color)"
+        assert [at for at, _ in stops] == sorted(at for at, _ in stops)
+        assert (stops[0][0], stops[-1][0]) == (0, 1)
 
 
-def test_pair_lines_run_from_minus_one_to_one_and_seeds_are_thin_beside_their_mean() -> None:
-    store = Store.open("sqlite://")
-    keys = (SnapshotKey(1, 0.1), SnapshotKey(5, 0.5))
-    runs = [store.run(claimed(store, seed=seed)) for seed in range(3)]
-    seeds = [Trajectory(dataclasses.replace(run, total_steps=5), keys, ()) for run in runs]
-    values = np.array([[0.0, 0.4 + seed / 10] for seed in range(3)])
-    single = pair_chart(seeds[:1], values[:1], 1)
+def test_a_line_over_training_is_thick_beside_its_thin_seeds() -> None:
+    x, seeds = np.array([1.0, 5.0]), np.array([[0.0, 0.4], [0.0, 0.5], [0.0, 0.6]])
+    single = course_chart([Course("a – b", "#0072B2", x, seeds[0])], 1, 200)
     assert single.layout["yaxis"]["range"] == (-1.05, 1.05)
     assert list(single.data[0]["x"]) == [1, 5]
     assert not single.layout["showlegend"]
-    traces = {trace["name"]: trace for trace in pair_chart(seeds, values, 1, mean=True).data}
-    mean = traces["mean of 3 seeds"]
-    assert (traces["each seed"]["line"]["width"], mean["line"]["width"]) == (1, 3)
-    assert mean["y"].tolist() == pytest.approx([0, 0.5])
-    assert mean["text"] == ("0.000 ± 0.000", "0.500 ± 0.100")
+    mean = Course("a – b", "#0072B2", x, seeds.mean(axis=0), seeds.std(axis=0, ddof=1), seeds)
+    band, *thin, thick = course_chart([mean], 1, 200).data
+    assert band["fill"] == "toself"
+    assert {trace["line"]["width"] for trace in thin} == {1}
+    assert (len(thin), thick["line"]["width"]) == (3, 2.4)
+    assert thick["y"].tolist() == pytest.approx([0, 0.5])
+    assert thick["text"] == ("0.000 ± 0.000", "0.500 ± 0.100")
     # Runs of other lengths share an axis of shares.
-    by_share = pair_chart(seeds[:2], values[:2], 0, by_share=True)
-    assert list(by_share.data[0]["x"]) == [20, 100]
-    assert "Share of training" in by_share.layout["xaxis"]["title"]["text"]
-    assert by_share.layout["showlegend"]
+    two = course_chart([Course(name, "#0072B2", 20 * x, seeds[0]) for name in "ab"], 0, 200, by_share=True)
+    assert "Share of training" in two.layout["xaxis"]["title"]["text"]
+    assert two.layout["showlegend"]
+
+
+def test_correlations_against_a_number_are_filled_where_decided() -> None:
+    series = Series("lambda", {0.001: [], 0.01: [], 0.1: []})
+    cells = {
+        0.001: CellVerdict(0, 1, 0.05, (-0.5, 0.6), 1.0, UNDECIDED, False),
+        0.1: CellVerdict(0, 1, 0.5, (0.4, 0.6), 0.001, RELATED, False),
+    }
+    figure = against_chart([AgainstLine("a – b", "#0072B2", cells)], series, 300)
+    (line,) = figure.data
+    assert list(line["x"]) == [0.001, 0.1]
+    assert line["marker"]["symbol"] == ("circle-open", "circle")
+    assert list(line["error_y"]["array"]) == pytest.approx([0.55, 0.1])
+    assert figure.layout["xaxis"]["type"] == "log"
+    assert figure.layout["xaxis"]["ticktext"] == ("0.001", "0.1")
+    # Two lines stand beside each other.
+    two = against_chart([AgainstLine(name, "#0072B2", cells) for name in "ab"], series, 300).data
+    assert two[0]["x"][0] < 0.001 < two[1]["x"][0]

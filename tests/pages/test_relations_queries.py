@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.evaluation.relation_verdicts import relation_verdicts
 from core.metrics import TOTAL
 from core.mrn.relations import Relations, correlation
 from core.store import RunWithFacts, Store
@@ -35,15 +36,13 @@ def read(*ids: int) -> list[views.Trajectory]:
     ]
 
 
-def drawn(
-    trajectories: list[views.Trajectory], mode: str, view: str = "one", order: str = "task", **more: Any
-) -> Picture:
+def drawn(trajectories: list[views.Trajectory], mode: str, order: str = "task", **more: Any) -> Picture:
     learned = [trajectory.learned[-1] for trajectory in trajectories]
     rows = [views.rows_of(shown.run, mode, last) for shown, last in zip(trajectories, learned, strict=True)]
     shared = views.shared_rows(rows)
     places = arrangement(mode, shared, learned, order)
-    names = [f"run {trajectory.run.id}" for trajectory in trajectories]
-    return picture(trajectories, names, mode, view, shared, places, **more)
+    group = views.Group("MRN", tuple(trajectory.run for trajectory in trajectories))
+    return picture(trajectories, [group], mode, shared, places, **more)
 
 
 def run_with(run_id: int, total: int | None, **facts: Any) -> Run:
@@ -208,7 +207,7 @@ def test_any_part_of_any_order_agrees_with_the_matrix(seed: int, size: int, top:
     rows = views.rows_of(RUN, "feature", learned)
     shared, order = views.shared_rows([rows]), random.permutation(size)
     trajectory = views.Trajectory(RUN, (SnapshotKey(1, 0.1),), (learned,))
-    shown = picture([trajectory], ["a"], "feature", "one", shared, order, (top, left))
+    shown = picture([trajectory], [views.Group("a", (RUN,))], "feature", shared, order, (top, left))
     part = [slice(axis.start, axis.stop) for axis in (shown.rows, shown.columns)]
     assert all(0 <= axis.start <= axis.stop <= size for axis in (shown.rows, shown.columns))
     expected = learned.correlation("feature")[np.ix_(order, order)][*part]
@@ -218,30 +217,38 @@ def test_any_part_of_any_order_agrees_with_the_matrix(seed: int, size: int, top:
 # Pairs
 
 
-def table_of(trajectories: list[views.Trajectory], view: str, **more: Any) -> pd.DataFrame:
+def table_of(trajectories: list[views.Trajectory], among: str = "all", *, seeds: int = 0) -> pd.DataFrame:
+    """The strongest pairs of these runs, a matrix each; with verdicts as of so many seeds."""
     runs, learned = [shown.run for shown in trajectories], [shown.learned[-1] for shown in trajectories]
     rows = [views.rows_of(run, "label", last) for run, last in zip(runs, learned, strict=True)]
     shared = views.shared_rows(rows)
-    values = views.shared_matrices(learned, "label", shared)
-    return views.strongest(runs, values, "label", view, shared, **more)
+    values = dict(
+        zip((str(run.id) for run in runs), views.shared_matrices(learned, "label", shared), strict=True)
+    )
+    possible = views.learnable_pairs(runs, "label", shared.rows, among)
+    verdicts = {
+        name: relation_verdicts(np.stack([of] * seeds), np.ones(of.shape, dtype=bool)) if seeds else None
+        for name, of in values.items()
+    }
+    return views.strongest(values, possible, shared.rows.names, verdicts)
 
 
-def test_pairs_are_the_strongest_within_and_between_tasks_and_of_two_runs(finished: Filled) -> None:
+def test_pairs_are_the_strongest_within_and_between_tasks_and_of_two_matrices(finished: Filled) -> None:
     trajectories = read(*finished.mrn[:2])
     for among in ("within", "between"):
-        table = table_of(trajectories[:1], "one", among=among)
+        table = table_of(trajectories[:1], among)
         first, second = (table[name].str.split(":").str[0] for name in ("First", "Second"))
         assert (len(table), set(first == second)) == (12, {among == "within"})
-        assert table["Correlation"].abs().is_monotonic_decreasing
-    assert table_of(read(finished.disjoint[0]), "one", among="between").empty
-    table = table_of(trajectories[:1], "one", gold=views.gold_labels(trajectories[0].run))
-    assert list(table)[2:] == ["Correlation", "Gold", views.BEYOND]
-    assert table[views.BEYOND].tolist() == pytest.approx(table["Correlation"] - table["Gold"], abs=1e-6)
-    two = table_of(trajectories, "side")
-    assert list(two)[2:] == [f"Run {finished.mrn[0]}", f"Run {finished.mrn[1]}", views.DIFFERENCE]
-    one, other = (trajectory.learned[-1].correlation("label") for trajectory in trajectories)
-    assert abs(two[views.DIFFERENCE][0]) == pytest.approx(np.abs(np.triu(one - other, 1)).max(), abs=1e-6)
-    assert two[views.DIFFERENCE].abs().is_monotonic_decreasing
+        assert table.iloc[:, 2].abs().is_monotonic_decreasing
+    assert table_of(read(finished.disjoint[0]), "between").empty
+    two = table_of(trajectories)
+    one, other = (np.abs(np.triu(of.learned[-1].correlation("label"), 1)) for of in trajectories)
+    assert two.iloc[0, 2:].abs().max() == pytest.approx(np.maximum(one, other).max(), abs=1e-6)
+    # Seeds that agree decide: one matrix has an interval, several have marks.
+    alone = table_of(trajectories[:1], seeds=3)
+    assert list(alone)[3:] == ["95% interval", "Verdict"]
+    assert {*alone["Verdict"]} <= {"related", "opposed"}
+    assert set(table_of(trajectories, seeds=3).iloc[0, 2:].str[-1]) <= {"●", "○"}
 
 
 @pytest.mark.parametrize("mode", ["task", "label", "feature"])

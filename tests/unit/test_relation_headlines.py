@@ -1,0 +1,63 @@
+"""Headlines on relations: decided cells alone, of one configuration and of several, with any names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from core.evaluation.relation_verdicts import relation_verdicts
+from core.results.relations import RelationTable, Rows, basis_of, headline_of
+from tests.pages.matrices import matrix
+
+NAMES = ("pos", "chunk", "ner", "srl")
+
+
+def table(name: str, names: tuple[str, ...] = NAMES, *, seeds: int = 4, **pairs: float) -> RelationTable:
+    """A configuration whose seeds learned these correlations, nearly the same each; 0.3 apart is `_x`."""
+    random = np.random.default_rng(len(name))
+    values = np.stack([matrix(len(names), **pairs)] * seeds)
+    noise = random.normal(scale=0.005, size=values.shape)
+    values = np.clip(values + noise + noise.transpose(0, 2, 1), -1, 1)
+    tested = ~np.eye(len(names), dtype=bool)
+    rows = Rows(names, tuple((each,) for each in names), np.zeros((seeds, len(names)), dtype=np.int64))
+    verdicts = relation_verdicts(values, tested)
+    return RelationTable(name, "task", tuple(range(seeds)), rows, verdicts, {})
+
+
+def test_of_several_configurations_it_says_in_how_many() -> None:
+    both = {"_01": 0.6, "_23": -0.5}
+    tables = [table("a", **both), table("b", **both, _02=0.4), table("c", **both)]
+    assert headline_of(tables) == (
+        "Related in all 3 configurations: pos and chunk; related in 1 of 3: pos and ner; opposed in all 3 "
+        "configurations: ner and srl; 3 pairs have no relation that matters in any of the 3 configurations."
+    )
+    assert headline_of(tables[:1]).startswith("Of 6 pairs 1 is related: pos and chunk (0.6")
+    assert headline_of(tables[:2], lambda name: f"<{name}>").startswith(
+        "Related in both configurations: <pos> and <chunk>; related in 1 of 2: <pos> and <ner>; "
+    )
+
+
+def test_seeds_that_decide_nothing_are_not_read() -> None:
+    one = [table(name, seeds=1, _01=0.9) for name in "ab"]
+    assert headline_of(one) == "Nothing is decided: each configuration has one seed."
+    assert headline_of([*one, table("c", _01=0.6)]).startswith(
+        "Related in 1 of 3 configurations: pos and chunk."
+    )
+    scattered = [table(name, seeds=2, _01=0.1, _02=-0.1, _03=0.1, _12=0.1, _13=0.1, _23=0.1) for name in "ab"]
+    assert headline_of(scattered) == "None of 6 pairs is decided in any of 2 configurations."
+
+
+def test_what_the_verdicts_of_several_rest_on() -> None:
+    assert basis_of([table("a"), table("b", seeds=2)]) == (
+        "Against ±0.1 over 2 to 4 seeds of each configuration, corrected over all pairs of each; no controls."
+    )
+    assert basis_of([table("a")]).startswith("Against ±0.1 over 4 seeds, ")
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_twelve_tasks_with_long_names_make_a_short_headline(count: int) -> None:
+    names = tuple(f"the relation of a word to its head in the dependency tree {n:02}" for n in range(12))
+    pairs = {f"_{i}{j}": 0.5 for i in range(9) for j in range(i + 1, 9)}
+    text = headline_of([table(str(place), names, **pairs) for place in range(count)])
+    assert "the relation of a word" in text
+    assert len(text) < 300
