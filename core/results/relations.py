@@ -147,19 +147,17 @@ def headline_of(tables: Sequence[RelationTable], quoted: Callable[[str], str] = 
             parts[-1] += f" and {plural(more, 'more pair')}"
     negligible = [len(sizes) for sizes in decided[NEGLIGIBLE].values()]
     if count := negligible.count(len(tables)):
-        have = "has" if count == 1 else "have"
-        where = "either configuration" if len(tables) == 2 else f"any of the {len(tables)} configurations"
-        parts.append(f"{plural(count, 'pair')} {have} no relation that matters in {where}")
+        share = _share(len(tables), len(tables), counts=not parts)
+        parts.append(f"{NEGLIGIBLE} in {share}: {plural(count, 'pair')}")
     if not parts:
         return f"None of {plural(len(tested), 'pair')} is decided in any of {len(tables)} configurations."
     return f"{capitalised('; '.join(parts))}."
 
 
 def _share(count: int, every: int, *, counts: bool) -> str:
-    """`all 5 configurations`, `2 of 5`; the share that comes first says of what."""
-    if count == every:
-        return "both configurations" if every == 2 else f"all {every} configurations"
-    return f"{count} of {every}{' configurations' * counts}"
+    """`all 5`, `2 of 5`; the share that `counts` says of what."""
+    share = f"{count} of {every}" if count < every else "both" if every == 2 else f"all {every}"
+    return f"{share}{' configurations' * counts}"
 
 
 def _that_fit(pairs: Sequence[tuple[str, ...]]) -> Sequence[tuple[str, ...]]:

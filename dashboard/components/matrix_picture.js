@@ -333,7 +333,8 @@ function drawScale(group, defs, panel, room, theme, at, identity, index) {
     const value = -1 + part / 8
     draw(gradient, "stop", { offset: part / 16, "stop-color": css(Math.round(HALF + value * HALF)) })
   }
-  const width = Math.min(190, room.each - room.left - (panel.impossible.length ? 142 : 116)) // beside it are words
+  const beside = room.each - room.left - (panel.impossible.length ? 142 : 116) // of it are words, where there is room
+  const width = Math.min(190, beside < 60 ? room.cell * room.wide : beside)
   draw(group, "rect", { ...at, width, height: 8, fill: `url(#${id})`, stroke: theme.border, "stroke-width": 0.7 })
   const small = { "font-size": 11, fill: theme.muted }
   const digits = panel.limit === 1 ? 0 : panel.limit >= 0.1 ? 1 : 2
@@ -343,10 +344,11 @@ function drawScale(group, defs, panel, room, theme, at, identity, index) {
     draw(group, "text", { ...small, x, y: at.y + 21, "text-anchor": anchor }, written(tick * panel.limit, tick ? digits : 0))
   }
   const x = at.x + width + 14
-  draw(group, "text", { ...small, x, y: at.y + 8 }, panel.scale)
+  if (width <= beside) draw(group, "text", { ...small, x, y: at.y + 8 }, panel.scale)
   if (!panel.impossible.length) return
-  draw(group, "rect", { x, y: at.y + 12, width: 18, height: 10, fill: `url(#hatch-${identity})`, stroke: theme.border })
-  draw(group, "text", { ...small, x: x + 24, y: at.y + 21 }, CANNOT)
+  const hatched = width <= beside ? { x, y: at.y + 12 } : { x: at.x, y: at.y + 26 }
+  draw(group, "rect", { ...hatched, width: 18, height: 10, fill: `url(#hatch-${identity})`, stroke: theme.border })
+  draw(group, "text", { ...small, x: hatched.x + 24, y: hatched.y + 9 }, CANNOT)
 }
 
 // ---- cells

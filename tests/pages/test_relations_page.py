@@ -186,7 +186,7 @@ def test_a_sweep_has_a_matrix_a_configuration_and_a_chart(open_page: Open) -> No
     assert seen.titles == titles
     assert {panel["note"] for panel in seen.frame["panels"]} == {"mean of 5 seeds"}
     assert all(panel["verdicts"] for panel in seen.frame["panels"])
-    assert "Related in all 3 configurations: pos and ner; 1 pair has no relation that matters" in words(app)
+    assert "Related in all 3 configurations: pos and ner; none that matters in all 3: 1 pair." in words(app)
     assert "over 5 seeds of each configuration" in words(app)
     assert list(table(app, "First").columns) == ["First", "Second", *titles]
     assert table(app, "First").iloc[0, 2] == "0.50 ●"
