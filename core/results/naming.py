@@ -115,7 +115,10 @@ def configuration_titles(groups: Sequence[Sequence[Run]]) -> list[str]:
     for group, name in zip(groups, _paradigm_names(groups), strict=True):
         start, config = paradigm_name(group[0].config), group[0].config
         has_lambda = config.paradigm == "mrn" and name.startswith(f"{start} ")
-        titles.append(f"{start}, λ = {name[len(start) + 1 :]}" if has_lambda else name)
+        strength, *rest = name[len(start) + 1 :].split(" ", 1) if has_lambda else [""]
+        if "e" in strength and (config.lambda_ or 0) >= _LEAST_DECIMAL:
+            strength = format(Decimal(strength), "f")
+        titles.append(" ".join([f"{start}, λ = {strength}", *rest]) if has_lambda else name)
     taken = Counter(titles)
     return [
         title if taken[title] == 1 else f"{title} · run {group[0].id}"

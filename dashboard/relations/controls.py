@@ -159,7 +159,7 @@ def _pick_shown(titles: Sequence[str], most: int) -> tuple[int, ...]:
     if len(titles) <= most:
         return tuple(every)
     parts = {
-        str(number): f"{start + 1} to {min(start + most, len(titles))}"
+        str(number): " to ".join(dict.fromkeys((str(start + 1), str(min(start + most, len(titles))))))
         for number, start in enumerate(range(0, len(titles), most), 1)
     }
     part = int(segments("Part", parts, key="part", on_change=_unzoom)) - 1
