@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from core.store import RunState, Store
+from tests.cut_store import corpus, trained
 from tests.journeys.browser import browser_page, picture, running_app
-from tests.pages.test_relations_cut import corpus, trained
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 

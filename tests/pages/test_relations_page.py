@@ -188,7 +188,7 @@ def test_a_sweep_has_a_matrix_a_configuration_and_a_chart(open_page: Open) -> No
     assert all(panel["verdicts"] for panel in seen.frame["panels"])
     assert "Related in all 3 configurations: pos and ner; none that matters in all 3: 1 pair." in words(app)
     assert "over 5 seeds of each configuration" in words(app)
-    assert list(table(app, "First").columns) == ["First", "Second", *titles]
+    assert list(table(app, "First").columns) == ["First", "Second", "λ = 0.001", "λ = 0.01", "λ = 0.1"]
     assert table(app, "First").iloc[0, 2] == "0.50 ●"
     (against,) = figures(app, "relations_against")
     assert against["layout"]["xaxis"]["ticktext"] == ["0.001", "0.01", "0.1"]
@@ -211,7 +211,7 @@ def test_over_training_each_configuration_has_a_line(open_page: Open, finished: 
     runs = ",".join(str(run) for group in groups for run in group)
     app = open_page("relations", run=runs, chart="Over training", pair=["ner", "chunk"])
     (lines,) = figures(app, "relations_course")
-    assert [line["name"] for line in lines["data"]] == shown(app).titles
+    assert [f"MRN, {line['name']}" for line in lines["data"]] == shown(app).titles
     assert len(lines["data"]) == len(groups) > 1
     assert "ner and chunk over training" in words(app).replace("**", "")
 

@@ -182,7 +182,7 @@ def _reached(module: str) -> set[str]:
     return reached
 
 
-@pytest.mark.parametrize(("page", "most"), [("compare", 32), ("relations", 28), ("tag", 26)])
+@pytest.mark.parametrize(("page", "most"), [("compare", 32), ("relations", 29), ("tag", 26)])
 def test_a_page_reaches_few_modules(page: str, most: int) -> None:
     """Whoever changes a page reads no more of the dashboard than this."""
     reached = _reached(f"dashboard.{page}.page")
