@@ -133,7 +133,7 @@ def headline_of(tables: Sequence[RelationTable], quoted: Callable[[str], str] = 
             if cell.is_decided:
                 decided[cell.verdict][pair].append(abs(cell.mean))
     order = {name: place for table in reversed(tables) for place, name in enumerate(table.rows.names)}
-    parts = []
+    parts: list[str] = []
     for verdict in (RELATED, OPPOSED):
         ranked = sorted(decided[verdict].items(), key=lambda each: (-len(each[1]), -max(each[1])))
         pairs = [(*sorted(pair, key=order.__getitem__),) for pair, _ in ranked]

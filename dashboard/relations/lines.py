@@ -117,8 +117,8 @@ def _strongest(tables: Iterable[RelationTable], pair: Pair | None) -> list[Pair]
             key = (second, first) if (second, first) in sizes else (first, second)
             sizes[key] = max(sizes.get(key, 0.0), abs(cell.mean))
     ranked = sorted(sizes, key=lambda each: -sizes[each])
-    first = [each for each in ranked if pair is not None and set(each) == set(pair)]
-    return [*first, *(each for each in ranked if each not in first)][:_MOST_LINES]
+    chosen = [each for each in ranked if pair is not None and set(each) == set(pair)]
+    return [*chosen, *(each for each in ranked if each not in chosen)][:_MOST_LINES]
 
 
 def _cell(table: RelationTable, pair: Pair) -> CellVerdict | None:

@@ -111,7 +111,8 @@ def picture(
     of_runs = iter(zip(trajectories, shared.places, strict=True))
     panels = []
     for place, group in enumerate(groups):
-        means, spreads, steps = [], [], ()
+        means, spreads = [], []
+        steps: tuple[int, ...] = ()
         for _ in group.runs:
             trajectory, row_places = next(of_runs)
             down, across = (row_places[order][axis.start : axis.stop] for axis in (rows, columns))

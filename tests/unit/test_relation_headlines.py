@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from tests.pages.matrices import matrix
 NAMES = ("pos", "chunk", "ner", "srl")
 
 
-def table(name: str, names: tuple[str, ...] = NAMES, *, seeds: int = 4, **pairs: float) -> RelationTable:
+def table(name: str, names: tuple[str, ...] = NAMES, *, seeds: int = 4, **pairs: Any) -> RelationTable:
     """A configuration whose seeds learned these correlations, nearly the same each; 0.3 apart is `_x`."""
     random = np.random.default_rng(len(name))
     values = np.stack([matrix(len(names), **pairs)] * seeds)
@@ -25,7 +27,7 @@ def table(name: str, names: tuple[str, ...] = NAMES, *, seeds: int = 4, **pairs:
 
 
 def test_of_several_configurations_it_says_in_how_many() -> None:
-    both = {"_01": 0.6, "_23": -0.5}
+    both: dict[str, Any] = {"_01": 0.6, "_23": -0.5}
     tables = [table("a", **both), table("b", **both, _02=0.4), table("c", **both)]
     assert headline_of(tables) == (
         "Related in all 3 configurations: pos and chunk; related in 1 of 3: pos and ner; opposed in all 3: "
@@ -57,7 +59,7 @@ def test_what_the_verdicts_of_several_rest_on() -> None:
 @pytest.mark.parametrize("count", [1, 3])
 def test_twelve_tasks_with_long_names_make_a_short_headline(count: int) -> None:
     names = tuple(f"the relation of a word to its head in the dependency tree {n:02}" for n in range(12))
-    pairs = {f"_{i}{j}": 0.5 for i in range(9) for j in range(i + 1, 9)}
+    pairs: dict[str, Any] = {f"_{i}{j}": 0.5 for i in range(9) for j in range(i + 1, 9)}
     text = headline_of([table(str(place), names, **pairs) for place in range(count)])
     assert "the relation of a word" in text
     assert len(text) < 300
