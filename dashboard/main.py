@@ -56,7 +56,7 @@ if not admitted:
     st.stop()
 with delivered():
     try:
-        sidebar()
+        sidebar(page.title)
         security.account()
         page.run()
     except StoreError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -15,22 +16,24 @@ from dashboard.text import escape
 from dashboard.theme import LOGO
 
 _MOST_LAUNCHES = 3
+_HAS_BARS = "Runs"
+"""The page that has the bars of the launches itself."""
 
 
-def sidebar() -> None:
-    """Draws the sidebar, and a toast on the last action."""
+def sidebar(page: str) -> None:
+    """Draws the sidebar beside the page of that title, and a toast on the last action."""
     st.logo(LOGO, size="large")
     actions.show()
     path = resources.store().name.removeprefix("sqlite:///")
     home = f"{Path.home()}/"
     with st.sidebar:
-        live(_running, resources.pace, key="sidebar")
+        live(partial(_running, page), resources.pace, key="sidebar")
         look_out()
         short = f"~/{path.removeprefix(home)}" if path.startswith(home) else path
         st.caption(f":material/database: {escape(short)}")
 
 
-def _running() -> None:
+def _running(page: str) -> None:
     store = resources.store()
     counts = store.counts()
     running = counts[RunState.RUNNING] + counts[RunState.CANCELLING]
@@ -42,4 +45,5 @@ def _running() -> None:
         return
     icon = "spinner" if running else ":material/schedule:"
     st.page_link("runs/page.py", label=counts_text(running, waiting), icon=icon)
-    launch_bars(store, _MOST_LAUNCHES)
+    if page != _HAS_BARS:
+        launch_bars(store, _MOST_LAUNCHES)

@@ -20,11 +20,13 @@ from dashboard.launch.draft import Draft, Plan, form_sentence
 from dashboard.launch.form import anchor, show_error
 from dashboard.launch.launched import launched_runs
 from dashboard.shared import actions, resources
+from dashboard.shared.downloads import show_table
 from dashboard.shared.newcomers import fold
 from dashboard.shared.states import problem
-from dashboard.text import escape, unbroken
+from dashboard.text import escape
 from jobs.queue.estimates import Cost, Disk, cost, disk, queue_left
 from jobs.queue.submit import check, same_runs
+from jobs.reports.parts import Sheet
 
 _HOUR_S = 3600
 _WORTH_TELLING = 1e8  # bytes
@@ -273,14 +275,10 @@ def _plan_again() -> None:
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> None:
-    shown = [{name: unbroken(text) for name, text in row.items()} for row in rows[:_MOST_LISTED]]
-    st.table(
-        shown,
-        border="horizontal",
-        hide_index=True,
-        height="content" if len(shown) <= 10 else _LIST_HEIGHT,
-        alt="The runs that the form makes, by configuration",
-    )
+    shown = rows[:_MOST_LISTED]
+    with st.container(height="content" if len(shown) <= 10 else _LIST_HEIGHT, border=False):
+        sheet = Sheet.of(tuple(shown[0]), [tuple(row.values()) for row in shown])
+        show_table(sheet, alt="The runs that the form makes, by configuration")
     if len(rows) > len(shown):
         st.caption(f"The first {len(shown)} of {len(rows):,} rows.")
 

@@ -14,13 +14,17 @@ from dashboard.shared.launches import launches_of
 from dashboard.shared.selection import address_of, link_to_runs
 from dashboard.text import escape
 
+_NEWEST = 100
+"""So many runs are read first: only after a long import is the newest launch older."""
+
 
 def newest_launch(store: Store) -> None:
     """Draws how the newest launch has ended, with links to its answer and its failures.
 
     Nothing while one of its runs is active: `launch_bars` has its progress.
     """
-    launched = next((run for run in store.runs() if not _is_imported(run)), None)
+    newest = (run for limit in (_NEWEST, None) for run in store.runs(limit=limit))
+    launched = next((run for run in newest if not _is_imported(run)), None)
     if launched is None:
         return
     (launch,) = launches_of(store.added_together([launched.id]))

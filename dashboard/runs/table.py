@@ -23,6 +23,7 @@ from core.store import Run, Store
 from core.wording import plural
 from dashboard.runs.columns import Column, columns_of
 from dashboard.runs.views import SPLITS, Page, Table, sorts
+from dashboard.shared.delivery import fragment
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import choice, choose, chosen, segments, switch
 from dashboard.text import escape
@@ -72,8 +73,8 @@ def run_search(tasks: Sequence[str]) -> Search:
             on_change=_to_first_page,
             width="stretch",
         )
-        with st.popover("How to filter", icon=":material/help:", type="tertiary"):
-            _help()
+        with st.container(width="content"):
+            _help_on_filters()
         sort = choice("Sort", sorts(tasks), key="sort", on_change=_to_first_page, width=190)
     return Search(text or "", sort)
 
@@ -88,6 +89,16 @@ def page_asked() -> int | Collection[int]:
 
 def _to_first_page() -> None:
     st.session_state[_PAGE] = 1
+
+
+@fragment()
+def _help_on_filters() -> None:
+    """Draws a popover on the filter's language, which is sent once it is opened."""
+    with st.popover(
+        "How to filter", icon=":material/help:", type="tertiary", key="filter_help", on_change="rerun"
+    ) as opened:
+        if opened.open:
+            _help()
 
 
 def _help() -> None:
@@ -272,8 +283,6 @@ def _styled(columns: Mapping[str, Column]) -> Any:
     styler = pd.DataFrame({name: column.values for name, column in columns.items()}).style
     styler.format({name: _in_turn(column.texts) for name, column in columns.items() if column.texts})
     for name, column in columns.items():
-        if column.colour:
-            styler.set_properties(subset=[name], **{"color": column.colour})
         if column.bold:
             styler.set_properties(subset=(sorted(column.bold), [name]), **{"font-weight": "700"})
     return styler

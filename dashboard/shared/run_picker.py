@@ -8,13 +8,13 @@ import streamlit as st
 
 from core.results.naming import group_names, run_names
 from core.results.samples import by_configuration, readable
-from core.store.types import Run
+from core.store.types import Run, RunState
 from core.wording import all_of
 from dashboard.shared import resources
 from dashboard.shared.selection import choose, chosen, newest_launch, run_numbers
 from dashboard.text import escape
 
-_MOST_OFFERED = 200
+_MOST_OFFERED, _NEWEST = 200, 2000
 
 
 def warn_missing_runs(run_ids: Collection[int]) -> None:
@@ -54,7 +54,7 @@ def pick_runs(
     and a line says which.
     """
     store = resources.store()
-    suitable_runs = {run.id: run for run in store.runs() if suitable(run)}
+    suitable_runs = {run.id: run for run in _suitable_runs(suitable)}
     # Archived runs are not listed, but a link to one works.
     linked = [run_id for run_id in chosen() if run_id not in suitable_runs]
     stored = store.runs(linked)
@@ -98,6 +98,16 @@ def pick_runs(
             args=((),),
         )
     return [known[run_id] for run_id in run_numbers(",".join(picked))]
+
+
+def _suitable_runs(suitable: Callable[[Run], bool]) -> list[Run]:
+    """The suitable runs, newest first: of a large store the newest, where some of them have begun."""
+    store = resources.store()
+    newest = [run for run in store.runs(limit=_NEWEST) if suitable(run)]
+    has_begun = any(run.state is not RunState.QUEUED for run in newest)
+    if has_begun and len(newest) >= _MOST_OFFERED:
+        return newest
+    return [run for run in store.runs() if suitable(run)]
 
 
 def _options(runs: Sequence[Run], *, run_by_run: bool) -> dict[str, list[Run]]:

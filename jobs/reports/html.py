@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
-from jobs.reports.parts import Code, Heading, Items, Part
+from jobs.reports.parts import Code, Heading, Items, Part, Sheet
 from jobs.reports.render import Markup, cell_texts, on_one_line, right_aligned
 
 
@@ -15,7 +15,7 @@ def html_text(text: object) -> str:
     return escape(on_one_line(str(text)))
 
 
-_MARKUP = Markup(
+MARKUP = Markup(
     html_text,
     "<b>{}</b>",
     "–",
@@ -43,7 +43,17 @@ def html(part: Part, *, name: str = "", level: int = 1) -> str:
         return f"<ul>{''.join(f'<li>{html_text(line)}</li>' for line in part.lines)}</ul>"
     if isinstance(part, str):
         return f"<p>{html_text(part)}</p>"
-    right = [False, *right_aligned(part)]
+    named = f' data-table="{html_text(name)}"' * bool(name)
+    label = f"Table: {html_text(part.head[0])}"
+    caption = html_text(part.captioned())
+    return (
+        f'<figure class="table">{table_html(part, label, named)}<figcaption>{caption}</figcaption></figure>'
+    )
+
+
+def table_html(sheet: Sheet, label: str, attributes: str = "", markup: Markup = MARKUP) -> str:
+    """The table without its caption, in an element that scrolls. `label` is HTML that says what it shows."""
+    right = [False, *right_aligned(sheet)]
 
     def row(cells: Iterable[str], tags: Iterable[str]) -> str:
         written = (
@@ -52,20 +62,16 @@ def html(part: Part, *, name: str = "", level: int = 1) -> str:
         )
         return f"<tr>{''.join(written)}</tr>"
 
-    columns = len(part.head)
-    head = row(map(html_text, part.head), ["th scope=col"] * columns)
+    columns = len(sheet.head)
+    head = row(map(markup.escape, sheet.head), ["th scope=col"] * columns)
     body = []
-    for block in part.blocks:
+    for block in sheet.blocks:
         if block.title:
-            title = html_text(block.title)
+            title = markup.escape(block.title)
             body.append(f'<tr><th scope=colgroup colspan="{columns}" class="block">{title}</th></tr>')
         tags = ["th scope=row", *["td"] * (columns - 1)]
-        body += [row(cells, tags) for cells in cell_texts(part, block, _MARKUP)]
-    caption = part.captioned()
-    named = f' data-table="{html_text(name)}"' * bool(name)
+        body += [row(cells, tags) for cells in cell_texts(sheet, block, markup)]
     return (
-        f'<figure class="table"><div class="scroll" tabindex="0" role="group" '
-        f'aria-label="Table: {html_text(part.head[0])}"><table{named}><thead>{head}</thead>'
-        f"<tbody>{''.join(body)}</tbody></table></div>"
-        f"<figcaption>{html_text(caption)}</figcaption></figure>"
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{label}"><table{attributes}>'
+        f"<thead>{head}</thead><tbody>{''.join(body)}</tbody></table></div>"
     )

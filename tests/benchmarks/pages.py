@@ -78,7 +78,7 @@ def places(contents: Contents) -> list[Place]:
         Place("launch", "text=/This makes/"),
         Place("runs", "[data-testid=stDataFrame]"),
         *measured,
-        Place("compare", "[data-testid=stTable]", {"run": finished}),
+        Place("compare", ".sheet table", {"run": finished}),
         Place("studies", "[class*='st-key-study_row_']"),
         Place("transfer", "text=/ordered pairs/"),
         Place("tag", ".word", {"run": str(contents.tagger), "text": sentence}),

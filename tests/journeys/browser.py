@@ -26,17 +26,9 @@ BROWSERS = (
     "google-chrome-stable",
 )
 VIEWPORT: ViewportSize = {"width": 1440, "height": 1000}
-_OF_STREAMLIT = [
-    # st.table scrolls its cells in an element of its own, which cannot be given a tabindex. Browsers let the
-    # Tab key reach what scrolls.
-    ["scrollable-region-focusable", "[data-testid=stTable]"],
-]
-"""What axe-core finds in elements that Streamlit makes and we cannot mend: its rule, and within what."""
-_AXE = """async (known) => (await axe.run(document, { resultTypes: ["violations"] })).violations
+_AXE = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
     .filter(({ impact }) => ["serious", "critical"].includes(impact))
     .flatMap(({ id, nodes }) => nodes.map((node) => ({ id, node })))
-    .filter(({ id, node }) => !known.some(([rule, within]) =>
-      rule === id && document.querySelector([node.target].flat(2)[0])?.closest(within)))
     .map(({ id, node }) => `${id}: ${node.target} ${node.failureSummary}`)"""
 _LOG_LINES = 60
 _OPTIONS = (
@@ -173,7 +165,7 @@ def barriers(page: Page) -> list[str]:
         "axe_playwright_python", reason="axe-core is not installed: pip install -e '.[test]'"
     )
     page.evaluate((Path(bundled.__path__[0]) / "axe.min.js").read_text(encoding="utf-8"))
-    found: list[str] = page.evaluate(_AXE, _OF_STREAMLIT)
+    found: list[str] = page.evaluate(_AXE)
     return found
 
 

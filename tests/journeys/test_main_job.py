@@ -102,7 +102,7 @@ def _compare(page: Page) -> None:
     go(page, "Compare")
     # What the card asked is answered.
     expect(page.get_by_text(re.compile("MRN.*higher")).first).to_be_visible()
-    table = page.get_by_test_id("stTable")
+    table = page.locator(".sheet")
     for row in ("STL", "MTL", "MRN"):
         expect(table.get_by_text(row).first).to_be_visible()
     picture(page, "compare")

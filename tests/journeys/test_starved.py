@@ -62,4 +62,4 @@ def test_every_page_is_drawn_once_a_starved_server_is_fed(
         for name, page in tabs:
             expect(page.get_by_role("heading", level=1)).to_have_text(name.capitalize())
             if name == "launch":
-                expect(page.get_by_test_id("stTable")).to_be_visible()  # its last part
+                expect(page.locator(".sheet")).to_be_visible()  # its last part

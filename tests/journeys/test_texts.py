@@ -36,7 +36,7 @@ def test_texts_from_the_preview_to_their_scores(
     wait_for(lambda: store.state(run.id) not in ACTIVE)
     assert store.state(run.id) is RunState.SUCCEEDED
     page.goto(filled_laboratory.link("compare", run=str(run.id)))
-    table = page.get_by_test_id("stTable")
+    table = page.locator(".sheet")
     for head in ("mood (accuracy)", "same (accuracy)", "alike (Pearson × 100)"):
         expect(table.get_by_text(head)).to_be_visible()
     picture(page, "compare-texts")

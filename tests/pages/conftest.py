@@ -9,9 +9,11 @@ import pickle
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from filelock import FileLock
@@ -28,7 +30,7 @@ from tests.patience import PATIENCE_S
 APP = Path(__file__).resolve().parents[2] / "dashboard" / "main.py"
 Open = Callable[..., AppTest]
 PAIR = re.compile(r"light-dark\((#\w+|rgba\([^)]*\)),(#\w+|rgba\([^)]*\))\)")
-FOLDS = ("launch_more", "launch_terminal", "advice_terminal", "relations_in_numbers")
+FOLDS = ("filter_help", "launch_more", "launch_terminal", "advice_terminal", "relations_in_numbers")
 """What tests of pages find opened, though a reader opens it first."""
 
 
@@ -214,3 +216,29 @@ def table(app: AppTest, column: str) -> Any:
 def press(app: AppTest, label: str) -> AppTest:
     """Presses the first button of that label."""
     return next(button for button in app.button if button.label == label).click().run()
+
+
+def sheets(app: AppTest) -> list[Any]:  # tables, of which pandas does not know the types of cells
+    """The tables of results on the page as they read: rows by name, with the marks of Markdown."""
+    return [_read_table(body) for part in app.get("html") if "<table" in (body := part.proto.body)]
+
+
+_MARKS = {
+    "b": r"**\1**",
+    'b class="higher"': r":red[**\1**]",
+    'b class="lower"': r":blue[**\1**]",
+    'span class="quiet"': r":gray[\1]",
+}
+
+
+def _read_table(body: str) -> pd.DataFrame:
+    rows = []
+    for row in re.findall("<tr>(.*?)</tr>", body):
+        cells = re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row)
+        for tag, mark in _MARKS.items():
+            cells = [re.sub(f"<{tag}>(.*?)</{tag.split()[0]}>", mark, cell) for cell in cells]
+        rows.append([unescape(re.sub("<[^>]*>", "", cell)).replace("\u2060", "") for cell in cells])
+    head, *lines = rows
+    filled = [[*cells, *[""] * (len(head) - len(cells))] for cells in lines]
+    index = pd.Index([name for name, *_ in filled], name=head[0])
+    return pd.DataFrame([cells for _, *cells in filled], index=index, columns=head[1:])

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from core.store import RunState, Store
 from dashboard.theme import STATES
 from tests.making import claimed
+from tests.pages.conftest import sheets
 
 TRAIN = "Anna B-PER NNP\nsings O VBZ\n\nin O IN\nRome B-LOC NNP\n\n"
 TEST = "Mars B-PLANET NNP\nshines O VBZ\n\n"
@@ -17,8 +18,7 @@ _BASE: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner"), "en
 
 def listed(app: AppTest) -> list[tuple[str, str]]:
     """The configurations of the plan, each with its runs."""
-    plain = app.table[0].value.map(lambda text: text.replace("\\", ""))
-    return [(row["Configuration"], row["Runs"]) for _, row in plain.iterrows() if row["Runs"]]
+    return [(str(name), row["Runs"]) for name, row in sheets(app)[0].iterrows() if row["Runs"]]
 
 
 def planned(app: AppTest) -> int:

@@ -20,7 +20,16 @@ from jobs.cli import app as command_line
 from jobs.queue.submit import REUSABLE
 from tests.making import conll_folder, run_facts, task_score
 from tests.making import finished as finished_as
-from tests.pages.conftest import Open, figures, labels, press, sent, table, words
+from tests.pages.conftest import (
+    Open,
+    figures,
+    labels,
+    press,
+    sent,
+    sheets,
+    table,
+    words,
+)
 from tests.pages.filled_store import TASKS, Filled
 
 
@@ -47,7 +56,8 @@ def copied_scores(app: AppTest) -> str:
 
 def in_numbers(app: AppTest) -> pd.DataFrame:
     """The table of differences."""
-    return app.table[1].value
+    table: pd.DataFrame = sheets(app)[1]
+    return table
 
 
 def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
@@ -56,7 +66,7 @@ def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
     assert "scores higher than MTL on ner (+1.08); undecided on pos and chunk." in shown
     assert "ner: higher, +1.08 [+" in shown
     assert "MTL scores higher than STL on " in shown
-    assert list(app.table[0].value.index)[:2] == ["STL", "MTL"]
+    assert list(sheets(app)[0].index)[:2] == ["STL", "MTL"]
     assert len(figures(app, "sharing")[0]["data"]) == len(TASKS)
     (forest,) = figures(app, "compare_forest")
     assert [trace["name"] for trace in forest["data"]] == [*TASKS, "mean of tasks"]
@@ -152,7 +162,7 @@ def test_runs_that_cannot_be_compared_are_counted(open_page: Open, filled: Fille
     going_on = [*filled.live, *filled.queued]
     app = open_page("compare", run=",".join(map(str, going_on)))
     assert "**0 of 3 runs done" in words(app)
-    assert not app.table
+    assert not sheets(app)
     assert not app.info
     assert "2 queued, 1 running" in [bar.proto.text for bar in app.get("progress")]
     elsewhere = finished_run(mtl(fraction=0.05), 0.5)
@@ -241,7 +251,7 @@ def test_other_data_is_not_mixed_in(open_page: Open) -> None:
     assert "All 2 successful runs on demo, 100% of the data." in words(app)
     app.selectbox(key="data").select("demo, 5% of the data").run()
     assert "One configuration only." in app.info[0].value
-    assert len(app.table[0].value) == 1
+    assert len(sheets(app)[0]) == 1
 
 
 def test_encoders_stand_in_blocks_with_published_figures_beside(open_page: Open) -> None:
@@ -254,17 +264,17 @@ def test_encoders_stand_in_blocks_with_published_figures_beside(open_page: Open)
             finished_run(mtl(seed, **values), 0.9)
     finished_run(mtl(1, **bert | {"encoder_training": "frozen"}), 0.9)
     app = open_page("compare", published="true")
-    assert [row.replace("\\", "").replace("\u2060", "") for row in app.table[0].value.index] == [
-        "**bert-base-cased, fine-tuned**",
+    assert list(sheets(app)[0].index) == [
+        "bert-base-cased, fine-tuned",
         "MTL",
         "MRN 0.05",
-        ":gray[MTL, published (table 1)]",
-        ":gray[MRN, published (table 1)]",
-        "**bert-base-cased, frozen**",
+        "MTL, published (table 1)",
+        "MRN, published (table 1)",
+        "bert-base-cased, frozen",
         "MTL",
-        "**roberta-base, fine-tuned**",
+        "roberta-base, fine-tuned",
         "MTL",
-        ":gray[MTL, published (table 1)]",
+        "MTL, published (table 1)",
     ]
     figures_of_mrn = r"MRN, published (table 1) & 93.16 $\pm$ 0.07 & 91.49 $\pm$ 0.06 & 90.82 $\pm$ 0.11"
     assert figures_of_mrn in copied_scores(app)
@@ -278,9 +288,9 @@ def test_what_a_configuration_costs_stands_beside_on_demand(open_page: Open) -> 
     Store.open().set_facts(measured, facts)
     app = open_page("compare", published="true", rows="Every row")
     assert "The dissertation has no figure for these rows" in words(app)
-    assert "Parameters" not in app.table[0].value.columns
+    assert "Parameters" not in sheets(app)[0].columns
     app.toggle(key="cost").set_value(True).run()
-    shown = app.table[0].value[["Parameters", "Trained", "Peak memory", "Time per seed"]]
+    shown = sheets(app)[0][["Parameters", "Trained", "Peak memory", "Time per seed"]]
     shown = shown.replace({"\u00a0": " ", r"\\": ""}, regex=True)
     assert shown.to_numpy().tolist() == [
         ["108.3M", "7,800", "1.50 GB (cuda)", "2 min"],
@@ -296,7 +306,7 @@ def test_many_configurations_are_cut_and_said_to_be(open_page: Open, monkeypatch
         finished_run(mtl(epochs=epochs), 0.5)
     app = open_page("compare")
     assert "The newest 1 of 2 configurations on demo" in words(app)
-    assert len(app.table[0].value) == 1
+    assert len(sheets(app)[0]) == 1
 
 
 def test_scores_against_a_number_are_shown_where_configurations_differ_in_it_alone(open_page: Open) -> None:
@@ -422,9 +432,9 @@ def test_a_row_a_method_decides_what_every_row_leaves_undecided(open_page: Open)
         "MRN: MRN 0.1, best of 5 on dev. Corrected for all 3 tested pairs of rows on a task (Holm)."
         in words(app)
     )
-    assert list(app.table[0].value.index)[2].replace("\\", "") == "MRN (best of 5 on dev: MRN 0.1)"
+    assert list(sheets(app)[0].index)[2].replace("\\", "") == "MRN (best of 5 on dev: MRN 0.1)"
     app.segmented_control(key="rows").set_value("every").run()
-    assert len(app.table[0].value) == 7
+    assert len(sheets(app)[0]) == 7
     assert "MRN 0.1 against MTL: undecided on pos and ner." in words(app)
     assert "Corrected for all 21 tested pairs of rows on a task (Holm)." in words(app)
 
@@ -436,7 +446,7 @@ def test_a_method_unfolds_to_its_candidates(open_page: Open) -> None:
     assert fold.label.replace("\\", "") == "MRN: best of 5 on dev, MRN 0.1"
     app.session_state["candidates_MRN"] = True
     app.run()
-    candidates = app.table[1].value
+    candidates = sheets(app)[1]
     names = [name.replace("\\", "") for name in candidates.index]
     assert names == [f"MRN {value}" for value in (0.001, 0.003, 0.01, 0.03, 0.1)]
     assert [text.replace("\\", "") for text in candidates["Mean dev score"]] == [
@@ -527,7 +537,7 @@ def test_the_mean_of_tasks_has_a_line_and_a_family_of_its_own(open_page: Open) -
     shown = words(app)
     assert "mean of tasks: higher, +1.44 [+0.89, +1.99], 3 seeds" in shown
     assert "Mean of tasks: accuracy of pos and ner." in shown
-    tested = app.table[1].value
+    tested = sheets(app)[1]
     assert [task[:4] for task in tested["Task"]] == ["pos", "ner", "mean"] * 2
     (forest,) = figures(app, "compare_forest")
     assert [trace["name"] for trace in forest["data"]] == ["pos", "ner", "mean of tasks"]
@@ -543,7 +553,7 @@ def test_what_is_compared_stays_while_seeds_are_added_until_decided(
     app = press(open_page("compare"), "Add seeds until decided")
     for paradigm in ("mtl", "mrn"):
         finished_as(Store.open(), mtl(4, paradigm=paradigm), launch="until-decided-1")
-    assert len(app.run().table[0].value) == 2
+    assert len(sheets(app.run())[0]) == 2
     assert "undecided, +1.50" in words(app)
 
 

@@ -24,7 +24,14 @@ from core.tasks.span_errors import ERROR_KINDS, SCHEMES
 from dashboard.compare import where
 from jobs.cli import app as command_line
 from tests.making import corpus_folder
-from tests.pages.conftest import Open, figures, labels, problems, words
+from tests.pages.conftest import (
+    Open,
+    figures,
+    labels,
+    problems,
+    sheets,
+    words,
+)
 from tests.where_store import fill
 
 DEMO = {"corpus": "demo?train=200", "tasks": "pos,ner", "paradigm": "mtl"}
@@ -70,7 +77,7 @@ def test_the_planted_bucket_is_named_drawn_and_copied(open_page: Open, laborator
     assert "spans, 5 seeds" in hover
     assert "MTL " in hover
     assert "decided only through another bucket" in words(app)
-    tables = {frame.value.index.name: frame.value for frame in app.table}
+    tables = {frame.index.name: frame for frame in sheets(app)}
     assert list(tables["Errors"].index) == list(ERROR_KINDS)
     assert list(tables["F1 scheme"].index) == list(SCHEMES)
     assert len(tables["Bucket"]) == len(names)

@@ -12,7 +12,13 @@ from core.events import Event
 from core.store import RunState, Store
 from tests.making import OWNER, config, run_facts, snapshot, split_result, step_metrics
 from tests.making import finished as finished_as
-from tests.pages.conftest import Open, figures, press, words
+from tests.pages.conftest import (
+    Open,
+    figures,
+    press,
+    sheets,
+    words,
+)
 
 DONE, TRAINS, WAITS = RunState.SUCCEEDED, RunState.RUNNING, RunState.QUEUED
 
@@ -59,12 +65,12 @@ def test_pages_open_on_what_has_begun_of_the_newest_launch(
     assert chips(open_page("relations"), "relations") == {run for run in begun if (run - new[0]) % 2}
     done = states.count(DONE)
     app = open_page("compare")
-    assert len(app.table) == (1 if done else 0)
+    assert len(sheets(app)) == (1 if done else 0)
     assert ("The newest launch: 1 successful run on demo." in words(app)) is bool(done)
     assert ("0 of 4 runs done" in words(app)) is not bool(done)
     press(app, "All runs")
     assert "demo-both-pos" in app.selectbox(key="data").options if done else "on demo-both-pos" in words(app)
-    assert len(app.table) > 0
+    assert len(sheets(app)) > 0
 
 
 def test_tag_opens_on_the_configurations_of_the_newest_launch(open_page: Open) -> None:
@@ -80,7 +86,7 @@ def test_nothing_is_shown_of_runs_that_were_not_chosen(page: str, open_page: Ope
     chosen = launched("new", TRAINS, WAITS, TRAINS, WAITS)[::2]  # of MTL, which learns no relations
     app = open_page(page, **linked(chosen))
     assert chips(app, page) == set()
-    assert not app.table
+    assert not sheets(app)
     assert not app.dataframe
     assert not figures(app)
     assert "demo-both-pos" not in words(app)
@@ -97,4 +103,4 @@ def test_runs_that_all_failed_are_no_reason_to_compare_others(open_page: Open) -
     app = open_page("compare", **linked(failed))
     assert "0 of 1 run done" in words(app)
     assert app.get("progress")[-1].proto.text == "1 failed"
-    assert not app.table
+    assert not sheets(app)

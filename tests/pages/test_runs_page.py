@@ -20,7 +20,16 @@ from dashboard.shared import resources
 from tests.making import OWNER, claimed, config, run_facts
 from tests.making import finished as finished_as
 from tests.making import fully_recorded as exchanged
-from tests.pages.conftest import Open, figures, labels, press, problems, table, words
+from tests.pages.conftest import (
+    Open,
+    figures,
+    labels,
+    press,
+    problems,
+    sheets,
+    table,
+    words,
+)
 from tests.pages.filled_store import Filled
 
 
@@ -38,7 +47,7 @@ def every_column(app: AppTest) -> pd.DataFrame:
 
 
 def bars(app: AppTest) -> list[str]:
-    """The texts of the bars, the page's before the sidebar's."""
+    """The texts of the bars."""
     return [str(bar.proto.text) for bar in app.get("progress")]
 
 
@@ -87,7 +96,7 @@ def test_the_newest_launch_leads_to_its_answer(open_page: Open) -> None:
         store.claim(OWNER, run_id=run_id)
         store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
     app = open_page("runs")
-    assert bars(app) == ["**Try it**: 2 of 3 done"] * 2  # on the page and in the sidebar
+    assert bars(app) == ["**Try it**: 2 of 3 done"]
     assert "Newest launch" not in words(app)
     assert not [button for button in app.button if button.proto.type == "primary"]
     store.claim(OWNER, run_id=ids[2])
@@ -111,9 +120,11 @@ def test_every_launch_that_goes_on_has_a_bar(open_page: Open) -> None:
         store.claim(OWNER, run_id=run_id)
         store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
     store.add_runs([config(paradigm="mtl", seed=seed) for seed in range(2)])
-    app = open_page("runs")
-    assert bars(app) == ["**Launch**: 0 of 2 done", "**λ**: 2 of 5 done"] * 2
-    assert [bar.proto.value for bar in app.get("progress")] == [0, 40] * 2
+    # On Runs they stand on the page, elsewhere in the sidebar.
+    for page in ("runs", "studies"):
+        app = open_page(page)
+        assert bars(app) == ["**Launch**: 0 of 2 done", "**λ**: 2 of 5 done"]
+        assert [bar.proto.value for bar in app.get("progress")] == [0, 40]
 
 
 def test_keywords_and_the_archive(open_page: Open, finished: Filled) -> None:
@@ -174,8 +185,8 @@ def test_one_run_has_a_page_of_its_own(open_page: Open, finished: Filled) -> Non
 
 def report_by_label(app: AppTest) -> pd.DataFrame:
     """The report that is shown, in percent."""
-    (shown,) = app.table
-    frame = shown.value.map(lambda text: math.nan if text == "–" else float(text.replace("\\", "")))
+    (shown,) = sheets(app)
+    frame: pd.DataFrame = shown.map(lambda text: math.nan if text == "–" else float(text.replace("\\", "")))
     return frame.set_axis([name.replace("\u00a0", " ") for name in frame.index])
 
 
@@ -198,7 +209,7 @@ def test_the_report_of_one_run_by_label(open_page: Open, finished: Filled) -> No
 def test_the_report_of_a_run_with_dev_scores_alone(open_page: Open) -> None:
     store = Store.open()
     without = open_page("run", id=str(claimed(store, RunState.LOST)), run_part="By label")
-    assert not without.table
+    assert not sheets(without)
     assert not without.metric
     run_id = claimed(store)
     score = score_task("ner", "iob2", [["B-PER", "O"]], [["B-PER", "B-LOC"]])
@@ -251,7 +262,7 @@ def test_deleting_says_what_goes_and_links_to_it_say_so(open_page: Open, finishe
 
 def test_names_and_scores_come_first_and_the_reader_chooses_the_rest(open_page: Open, filled: Filled) -> None:
     app = open_page("runs")
-    scores = [f"{task}, test{spread}" for task in ("pos", "chunk", "ner") for spread in ("", ", SD")]
+    scores = [f"{task}, test" for task in ("pos", "chunk", "ner")]
     assert list(listed(app)) == ["", "Name", *scores, "State"]
     assert {"λ", "Time", "Queued", "Done"} <= set(every_column(app))
     app.multiselect(key="columns").set_value([]).run()

@@ -32,7 +32,13 @@ from dashboard.theme import colours
 from jobs.studies.follow import follow
 from jobs.studies.progress import launch_label, settings_with_runs
 from tests.making import claimed, refuse_to_read, run_facts
-from tests.pages.conftest import Open, figures, labels, words
+from tests.pages.conftest import (
+    Open,
+    figures,
+    labels,
+    sheets,
+    words,
+)
 from tests.studying import METHODS, Workers, finished, score_of, setting, study
 
 TUNED = replace(setting("tuned", encoder_training="full", epochs=1), part="fine-tuned")
@@ -199,9 +205,9 @@ class TestLaunch:
         assert {run.state for run in Store.open().runs()} == {RunState.SUCCEEDED}
         assert len(Store.open().runs()) == record.runs
         assert not [button for button in app.button if study.name in str(button.key)]  # nothing is left to do
-        published = app.table[1].value
+        published = sheets(app)[1]
         app.segmented_control(key="results").set_value("store").run()
-        assert app.table[1].value.equals(published)
+        assert sheets(app)[1].equals(published)
 
     @pytest.mark.parametrize("state", [None, RunState.RUNNING, RunState.FAILED])
     def test_a_row_says_what_this_store_has(
@@ -279,7 +285,7 @@ class TestPage:
         assert words(app).count("Against MTL, MRN (+5.20 [") >= 2
         assert app.multiselect(key="setting").value == ["whole", "half"]
         assert [len(chart["data"]) for chart in figures(app, "forest_whole")] == [3]
-        overview, whole, half = (plain_table(app, number) for number in range(3))
+        overview, whole, half, *_ = sheets(app)
         assert list(overview["MRN"]) == [":red[**+5.20**]"] * 2
         assert list(overview["STL"]) == ["0.00", "0.00"]
         assert whole.loc["MTL", "verdict"] == "reference"
@@ -293,7 +299,7 @@ class TestPage:
     ) -> None:
         again = Method("mrn-again", "MRN", METHODS[-1].candidates)
         monkeypatch.setitem(STUDIES, "toy", replace(toy(TUNED), methods=(*METHODS, again)))
-        assert list(page().table[0].value) == ["STL", "MRN"]
+        assert list(sheets(page())[0]) == ["STL", "MRN"]
 
     def test_where_only_failed_runs_are_left_no_menu_opens_with_nothing_in_it(
         self, page: Open, monkeypatch: pytest.MonkeyPatch
@@ -315,20 +321,11 @@ class TestPage:
     def test_a_link_opens_a_setting_and_other_parts_and_the_runs_are_one_click_away(self, page: Open) -> None:
         app = page(setting="half")
         assert app.multiselect(key="setting").value == ["half"]
-        assert len(app.table) == 2
+        assert len(sheets(app)) == 2
         app.segmented_control(key="part").set_value("fine-tuned").run()
         assert "No run of this part has finished in this store." in words(app)
         app.segmented_control(key="part").set_value("one").run()
-        assert len(app.table) >= 1
-
-
-def plain_table(app: AppTest, number: int = 0) -> Any:
-    """A table of the page without Markdown's escapes and with plain spaces."""
-
-    def plain(text: object) -> str:
-        return str(text).replace("\\", "").replace("\u00a0", " ").replace("\u2060", "")
-
-    return app.table[number].value.map(plain).rename(index=plain, columns=plain)
+        assert len(sheets(app)) >= 1
 
 
 def test_published_figures_stand_beside_ours(open_page: Open) -> None:
@@ -342,10 +339,10 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
         for run in setting_runs.candidates["mtl"][0].runs_with([1, 2]):
             store.set_facts(finished(store, run, launch_label(setting_runs), lambda *_: 0.9140), facts)
     app = open_page("studies", study="dissertation")
-    table = plain_table(app)
+    table = sheets(app)[0]
     first, second, third, *_ = table.index
-    assert first.startswith(":gray[BiLSTM-CRF (Huang")
-    assert second.startswith(":gray[BERT (B. Li")
+    assert first.startswith("BiLSTM-CRF (Huang")
+    assert second.startswith("BERT (B. Li")
     assert third == "BERT (STL)"
     assert table.loc[first, "ner published"] == ":gray[90.10]"
     mtl = table.loc["BERT (MTL)"]
@@ -357,14 +354,14 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     assert table.loc["BERT (MRN)", "chosen"] == "open"
     assert "Within its standard deviation: 1, above: 1, below: 1." in words(app)
     assert "hold out a tenth" in words(app)
-    assert plain_table(app, 1).loc["BERT (MTL)", "parameters"] == "108.0M"
+    assert sheets(app)[1].loc["BERT (MTL)", "parameters"] == "108.0M"
     # Another encoder is never held against the paper.
     assert app.selectbox(key="over").options == [
         "As the study has it", f"{BASE_SIZE}, frozen", BASE_SIZE, "minilm, frozen", "minilm",
     ]  # fmt: skip
     app.selectbox(key="over").select("minilm").run()
     app.segmented_control(key="results").set_value("store").run()
-    table = plain_table(app)
+    table = sheets(app)[0]
     assert table.loc["minilm (MTL)", "chunk"].startswith("91.40")
     assert table.loc["minilm (MTL)", "chunk published"] == ""
     # A part that was not run shows the published table.
@@ -374,8 +371,8 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     commands = [code.value for code in opened(app, "dissertation_menu").code]
     assert "mrnlab study dissertation --part 'table 2'" in commands
     assert "mrnlab study dissertation --setting table1 --encoder minilm --frozen" in commands
-    quoted = plain_table(app)["chunk published"]
-    assert quoted[":gray[GCDT with BERT (Li, Liu and Shi 2020, arXiv:2012.05418)]"] == ":gray[96.81]"
+    quoted = sheets(app)[0]["chunk published"]
+    assert quoted["GCDT with BERT (Li, Liu and Shi 2020, arXiv:2012.05418)"] == ":gray[96.81]"
 
 
 def test_a_record_with_missing_runs_says_so_and_what_it_answers(open_page: Open) -> None:
@@ -385,7 +382,7 @@ def test_a_record_with_missing_runs_says_so_and_what_it_answers(open_page: Open)
     assert app.segmented_control(key="part").value == "table 3"
     assert recorded_runs(result_) in words(app)
     assert "the claim at base size, with another encoder" in words(app)
-    table = next(plain_table(app, index) for index in range(5) if "verdict" in plain_table(app, index))
+    table = next(table for table in sheets(app) if "verdict" in table)
     for outcome in result_.outcomes:
         if compared := outcome.differences.get(MEAN):
             has_n = f"({compared.seeds})" in table.loc[outcome.method.title, "difference"]
@@ -408,7 +405,7 @@ def test_simulated_tasks_have_the_papers_figure_and_the_errors_of_its_formulas(o
     assert names == [by_ami, ["n = 1,000", "n = 2,000"], by_ami]
     assert drawn[0]["layout"]["xaxis"]["title"]["text"] == "(a) words of each task, T = 2"
     assert drawn[0]["data"][2]["x"] == [1000, 2000]
-    table = plain_table(app)
+    table = sheets(app)[0]
     assert table.loc["(3)", "MSE printed"] == "0.027"
     assert list(table.index) == ["(3)", "(4)", "(5)", "(6)", "(9)", "(10)"]
     app.segmented_control(key="part").set_value("unbalanced").run()

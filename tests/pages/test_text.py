@@ -37,7 +37,9 @@ from dashboard.shared.downloads import written
 from dashboard.text import coloured, escape, option, with_code
 from dashboard.theme import TASK_COLOURS
 from jobs.reports.parts import SIGNED, Entry, mean_entry
-from tests.pages.conftest import words
+from tests.pages.conftest import (
+    words,
+)
 from tests.pages.filled_store import TASKS, Filled
 from tests.patience import PATIENCE_S
 
@@ -110,11 +112,30 @@ def test_what_stands_beside_code_is_no_markdown(text: str) -> None:
 
 
 def test_names_in_tables_and_chips_do_not_break_at_hyphens() -> None:
-    frame = AppTest.from_function(_table_of_tasks).run().table[0].value
-    texts = [*frame.index, *frame.columns, *frame.to_numpy().ravel(), coloured("pos-a", "#0072B2")]
+    (drawn,) = AppTest.from_function(_table_of_tasks).run().get("html")
+    texts = [*re.findall(">([^<]*-[^<]*)<", drawn.proto.body), coloured("pos-a", "#0072B2")]
+    assert len(texts) == len(("pos-b (accuracy)", "pos-a", "higher-or-not", "coloured"))
     for text in texts:
         assert "-" in text
         assert all(after == "\u2060" for after in re.findall("-(.)", text)), text
+
+
+def _table_of_tags() -> None:
+    from dashboard.shared.downloads import show_table
+    from jobs.reports.parts import Block, Sheet
+
+    tag = '"><img src=x onerror=alert(1)>&lt;'
+    sheet = Sheet.of((tag, tag), [(tag, tag)])
+    show_table(Sheet(sheet.head, (Block(tag, sheet.blocks[0].rows),)), alt=tag)
+    show_table(sheet, alt=tag, turned=tag)
+
+
+def test_names_in_tables_are_no_html() -> None:
+    drawn = AppTest.from_function(_table_of_tags).run().get("html")
+    for body in (part.proto.body for part in drawn):
+        assert body.count("&lt;img src=x onerror=alert(1)&gt;&amp;lt;") in (5, 6)
+        assert set(re.findall("</?([a-z]+)", body)) <= {"div", "table", "thead", "tbody", "tr", "th", "td"}
+    assert [body.count("<table") for body in (part.proto.body for part in drawn)] == [1, 1]
 
 
 def test_plotly_text_holds_no_tag_and_no_template() -> None:

@@ -23,7 +23,12 @@ from dashboard.runs.run import score_rows, task_rows
 from dashboard.runs.views import page_of
 from jobs.reports.render import markdown, report_records, report_sheet, score_sheet
 from tests.making import relations, run_facts
-from tests.pages.conftest import Open, table, words
+from tests.pages.conftest import (
+    Open,
+    sheets,
+    table,
+    words,
+)
 from tests.pages.launching import own_data
 from tests.pages.text_store import text_config, text_folders, text_run
 
@@ -160,9 +165,9 @@ class TestCompare:
 
     def test_every_task_has_its_own_measure(self, open_page: Open, runs: list[int]) -> None:
         app = open_page("compare")
-        head = [name.replace("\\", "") for name in app.table[0].value.columns]
+        head = [name.replace("\\", "") for name in sheets(app)[0].columns]
         assert head == ["mood (accuracy)", "same (accuracy)", "alike (Pearson × 100)"]
-        tested = next(shown.value for shown in app.table if "p sentences" in shown.value.columns)
+        tested = next(shown for shown in sheets(app) if "p sentences" in shown.columns)
         of_tasks = tested[~tested["Task"].str.startswith("mean")]
         assert all(float(p.strip("<\u00a0").replace("\\", "")) <= 1 for p in of_tasks["p sentences"])
 

@@ -28,7 +28,13 @@ from dashboard.transfer import views
 from jobs.reports.transfer import pair_groups
 from jobs.studies.pairs import answer, headline
 from tests.making import claimed, config, finished, run_facts, split_result, task_score
-from tests.pages.conftest import Open, figures, sent, words
+from tests.pages.conftest import (
+    Open,
+    figures,
+    sent,
+    sheets,
+    words,
+)
 from tests.pages.filled_store import Filled
 from tests.patience import PATIENCE_S
 
@@ -279,7 +285,7 @@ def test_predictors_without_a_judgement_are_no_table_of_dashes() -> None:
         known = SimpleNamespace(judgements=[judged], coefficients=())
         apps.append(AppTest.from_function(page, args=(known,), default_timeout=PATIENCE_S).run())
         assert not apps[-1].exception
-    assert [len(app.table) for app in apps] == [0, 1]
+    assert [len(sheets(app)) for app in apps] == [0, 1]
 
 
 def test_other_addresses_are_answered(open_page: Open, pairs: Filled) -> None:
