@@ -161,7 +161,7 @@ class Laboratory:
             row = rows[run.id] = {
                 name: getattr(run, name) for name in ("created_at", "seconds", "best_epoch")
             }
-            row |= {"state": str(run.state), "sweep": run.launch, "dev_score": dev_scores.get(run.id)}
+            row |= {"state": str(run.state), "sweep": run.sweep, "dev_score": dev_scores.get(run.id)}
             for name, value in run.config.values().items():
                 row[name] = ",".join(value) if isinstance(value, list) else value
         columns = [*_PROGRESS, "dev_score", *FIELD_HELP]

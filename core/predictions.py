@@ -164,7 +164,7 @@ def _finished(config: RunConfig, facts: RunFacts) -> RunWithFacts:
         id=0,
         config=config,
         configuration_id=config.configuration_id,
-        launch=None,
+        sweep=None,
         state=RunState.SUCCEEDED,
         created_at=now,
         started_at=now,

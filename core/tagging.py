@@ -41,7 +41,7 @@ def load_tagger(checkpoint: str | Path) -> Tagger:
 
 
 def joined(answers: Sequence[TaggedSentence]) -> TaggedSentence:
-    """One sentence with the tasks of all answers, for example of the STL runs of a launch."""
+    """One sentence with the tasks of all answers, for example of the STL runs of a sweep."""
     return TaggedSentence(
         answers[0].tokens,
         {task: tags for answer in answers for task, tags in answer.tags.items()},

@@ -9,15 +9,15 @@ import streamlit as st
 
 from core.store.types import RunState
 from dashboard.shared import actions, resources
-from dashboard.shared.launches import launch_bars
 from dashboard.shared.live import live, look_out
 from dashboard.shared.queue import counts_text
+from dashboard.shared.sweeps import sweep_bars
 from dashboard.text import escape
 from dashboard.theme import LOGO
 
-_MOST_LAUNCHES = 3
+_MOST_SWEEPS = 3
 _HAS_BARS = "Runs"
-"""The page that has the bars of the launches itself."""
+"""The page that has the bars of the sweeps itself."""
 
 
 def sidebar(page: str) -> None:
@@ -46,4 +46,4 @@ def _running(page: str) -> None:
     icon = "spinner" if running else ":material/schedule:"
     st.page_link("runs/page.py", label=counts_text(running, waiting), icon=icon)
     if page != _HAS_BARS:
-        launch_bars(store, _MOST_LAUNCHES)
+        sweep_bars(store, _MOST_SWEEPS)

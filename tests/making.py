@@ -130,12 +130,12 @@ def finished(
     store: Store,
     run: RunConfig,
     *events: Event,
-    launch: str | None = None,
+    sweep: str | None = None,
     owner: Owner = OWNER,
     checkpoint: str | None = None,
 ) -> int:
     """A run that has succeeded, with these events of its training."""
-    (run_id,) = store.add_runs([run], launch)
+    (run_id,) = store.add_runs([run], sweep)
     assert store.claim(owner, run_id=run_id) is not None
     sink = StoreSink(store, run_id, owner, StopSignal())
     for event in events:

@@ -61,9 +61,7 @@ def finished(
     score: Callable[[RunConfig, str], float] = score_of,
 ) -> int:
     """A run that succeeded with these scores."""
-    return making.finished(
-        store, run, *(scored(run, split, score) for split in ("dev", "test")), launch=sweep
-    )
+    return making.finished(store, run, *(scored(run, split, score) for split in ("dev", "test")), sweep=sweep)
 
 
 def train(config: RunConfig, corpus: Corpus, *, sink: Sink, checkpoint: Checkpoint, **_options: Any) -> Ended:

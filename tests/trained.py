@@ -97,13 +97,13 @@ def text_config(home: Path, **values: Any) -> RunConfig:
 def train_runs(
     store: Store,
     configs: Sequence[RunConfig],
-    launch: str = "toy",
+    sweep: str = "toy",
     *,
     threads: int | None = None,
     **options: Any,
 ) -> list[int]:
     """Trains them one after another in this process, by a worker with these options, on so many threads."""
-    ids = store.add_runs(configs, launch=launch, threads=[threads] * len(configs))
+    ids = store.add_runs(configs, sweep=sweep, threads=[threads] * len(configs))
     worker = Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext(), **options)
     with patch("jobs.worker.loop.release_memory"):  # a full collection each time, and these models are tiny
         for _ in ids:

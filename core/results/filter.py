@@ -180,7 +180,7 @@ _RUN_FIELDS: tuple[FilterField, ...] = (
                 lambda run: None if run.seconds is None else run.seconds / 60),
     FilterField("priority", "number", "Its priority: higher ones start first.",
                 lambda run: run.priority),
-    FilterField("sweep", "words", "Words in the name of its launch.", lambda run: run.launch),
+    FilterField("sweep", "words", "Words in the name of its sweep.", lambda run: run.sweep),
     FilterField("error", "words", "Words in its error.",
                 lambda run: run.error and f"{run.error.type} {run.error.message}"),
 )

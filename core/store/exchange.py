@@ -19,7 +19,7 @@ from core.store.types import MetricSeries, Run, RunEvent, RunState, RunWithFacts
 _ROUNDING_S = 1e-5  # times are stored as floats, and exported with microseconds
 # Columns of a run that it keeps in another store. The configuration id too: an older version may have hashed
 # fewer fields.
-_KEPT = ("configuration_id", "attempt", "step", "total_steps", "epoch", "best_epoch", "note")
+_KEPT = ("configuration_id", "sweep", "attempt", "step", "total_steps", "epoch", "best_epoch", "note")
 _KEPT_TIMES = ("created_at", "started_at", "finished_at", "progress_at")
 KEPT = (*_KEPT, *_KEPT_TIMES)
 """The fields of a run that it keeps as they are wherever it goes."""
@@ -85,7 +85,6 @@ class Exchange(Runs, Metrics, Results):
         row = {name: None if time is None else time.timestamp() for name, time in times.items()}
         row |= {name: getattr(run, name) for name in _KEPT}
         row |= {"config": run.config.to_json(), "state": RunState.SUCCEEDED.value}
-        row["sweep"] = run.launch
         row["tags"] = json.dumps(sorted(run.keywords), ensure_ascii=False)
         with self.transaction() as connection:
             run_id = int(connection.execute(insert(runs).returning(runs.c.id), row).scalar_one())

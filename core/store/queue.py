@@ -283,8 +283,8 @@ class Queue(Database):
                 for host, count, since, heard in connection.execute(statement)
             ]
 
-    def launched(self, name: str, states: Collection[RunState]) -> list[int]:
-        """The ids of a launch's runs in these states, in order."""
+    def ids_of_sweep(self, name: str, states: Collection[RunState]) -> list[int]:
+        """The ids of a sweep's runs in these states, in order."""
         statement = select(runs.c.id).where(runs.c.sweep == name, runs.c.archived_at.is_(None), IS_KEPT)
         statement = statement.where(runs.c.state.in_([state.value for state in states])).order_by(runs.c.id)
         with self.transaction(write=False) as connection:

@@ -96,7 +96,7 @@ class Runs(Database):
     def add_runs(
         self,
         configs: Sequence[RunConfig],
-        launch: str | None = None,
+        sweep: str | None = None,
         *,
         priority: int = 0,
         retries: int = 0,
@@ -104,7 +104,7 @@ class Runs(Database):
     ) -> list[int]:
         """Queues one run per description, all or none; returns their ids in order. Ids are never reused.
 
-        `launch` is the label of these runs. `priority`: higher ones are claimed first; `retries`: how often
+        `sweep` is the name of these runs. `priority`: higher ones are claimed first; `retries`: how often
         each is resumed by itself when its worker dies; `threads`: how many CPU threads each may take.
         """
         if not configs:
@@ -114,7 +114,7 @@ class Runs(Database):
             {
                 "config": config.to_json(),
                 "configuration_id": config.configuration_id,
-                "sweep": launch,
+                "sweep": sweep,
                 "state": RunState.QUEUED.value,
                 "created_at": now,
                 "priority": priority,
@@ -506,7 +506,6 @@ def run_of(row: Row[Any]) -> Run:
         state=RunState(column["state"]),
         owner=owner,
         error=error,
-        launch=column["sweep"],
         keywords=tuple(json.loads(column["tags"])),
         **values,
     )

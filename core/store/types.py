@@ -117,8 +117,8 @@ class Run:
     id: int
     config: RunConfig
     configuration_id: str
-    launch: str | None
-    """The label that the runs of a launch share (stored as `sweep`)."""
+    sweep: str | None
+    """The name that runs launched together share."""
     state: RunState
     created_at: datetime
     started_at: datetime | None

@@ -1,6 +1,6 @@
 """The runs that Compare shows, with their scores and sentences.
 
-They are those chosen, else those of the newest launch, else all on the newest corpus, and never on two
+They are those chosen, else those of the newest sweep, else all on the newest corpus, and never on two
 corpora.
 
 Predictions never change within an attempt of a run, so each is read once for all sessions.
@@ -31,12 +31,12 @@ from dashboard.shared import resources
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import none_done
 from dashboard.shared.run_picker import pick_runs
-from dashboard.shared.selection import choice, choose, chosen, newest_launch, segments, set_parameter
+from dashboard.shared.selection import choice, choose, chosen, newest_sweep, segments, set_parameter
 from dashboard.text import escape
 
 _MOST_ROWS, _PAIR = 40, 2
 _EVERY = "every"
-"""In the address: all runs are compared, not those of the newest launch alone."""
+"""In the address: all runs are compared, not those of the newest sweep alone."""
 _ROWS = {"methods": "A row a method", "every": "Every row"}
 _NEWEST = 2000
 """Where nothing is chosen, the newest finished runs are compared, up to this number."""
@@ -46,7 +46,7 @@ _NEWEST = 2000
 class ComparedRuns:
     """The runs compared, all on the same data, with the name of the data and the split of the scores.
 
-    `chosen` are the runs of the reader's choice or of the newest launch on any data; else `runs`. With
+    `chosen` are the runs of the reader's choice or of the newest sweep on any data; else `runs`. With
     `every_row` all configurations are compared, else methods, of whose candidates dev chose one.
     """
 
@@ -60,7 +60,7 @@ class ComparedRuns:
 def pick_compared_runs() -> ComparedRuns | None:
     """The widgets; None where none of the runs has finished yet, which the page then says."""
     store = resources.store()
-    asked = store.runs(chosen()) if chosen() else _newest_launch()
+    asked = store.runs(chosen()) if chosen() else _newest_sweep()
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         picked = pick_runs(
@@ -76,9 +76,9 @@ def pick_compared_runs() -> ComparedRuns | None:
         return None
     if chosen() and not picked:
         return None
-    of_launch = [run.id for run in asked if run.state is RunState.SUCCEEDED]
+    of_sweep = [run.id for run in asked if run.state is RunState.SUCCEEDED]
     every = picked or (
-        store.runs(of_launch) if of_launch else store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST)
+        store.runs(of_sweep) if of_sweep else store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST)
     )
     conditions = store.conditions(every)
     runs, left_out = readable(every, conditions)
@@ -103,7 +103,7 @@ def pick_compared_runs() -> ComparedRuns | None:
     with st.container(horizontal=True, vertical_alignment="center"):
         split = segments("Scores on", {"test": "Test split", "dev": "Dev split"}, key="on")
         every_row = _has_candidates(rows[:_MOST_ROWS]) and segments("Rows", _ROWS, key="rows") == "every"
-        st.caption(_described(name, picked, on_data, older, is_launch=bool(asked)), width="content")
+        st.caption(_described(name, picked, on_data, older, is_sweep=bool(asked)), width="content")
         if asked:
             _all_runs_button()
     if group.note:
@@ -116,17 +116,17 @@ def _has_candidates(rows: Sequence[Sequence[Run]]) -> bool:
     return len({method_key(runs[0].config) for runs in rows}) < len(rows)
 
 
-def _newest_launch() -> list[Run]:
-    """The runs of the newest launch that has begun, if they are compared where none is chosen.
+def _newest_sweep() -> list[Run]:
+    """The runs of the newest sweep that has begun, if they are compared where none is chosen.
 
     They are while it trains, and where it has configurations to compare, unless all runs are asked for.
     """
     if st.query_params.get(_EVERY):
         return []
     newest = resources.store().runs(limit=_NEWEST)
-    begun = set(newest_launch(newest, _NEWEST))
-    name = next((run.launch for run in newest if run.id in begun), None)
-    runs = [run for run in newest if run.id in begun or (name and run.launch == name)]
+    begun = set(newest_sweep(newest, _NEWEST))
+    name = next((run.sweep for run in newest if run.id in begun), None)
+    runs = [run for run in newest if run.id in begun or (name and run.sweep == name)]
     done = readable([run for run in runs if run.state is RunState.SUCCEEDED])[0]
     is_compared = any(run.state in ACTIVE for run in runs) or len(by_configuration(done)) > 1
     return runs if is_compared else []
@@ -146,7 +146,7 @@ def take_all() -> None:
 def go_on_comparing(compared: ComparedRuns, before: Sequence[int], launched: Sequence[int]) -> None:
     """Goes on comparing what was compared, with the launched runs as they end.
 
-    `before` are the runs that the reader had chosen before the launch, which became the newest.
+    `before` are the runs that the reader had chosen before that sweep, which is the newest now.
     """
     if not before and compared.chosen is compared.runs:
         take_all()
@@ -155,7 +155,7 @@ def go_on_comparing(compared: ComparedRuns, before: Sequence[int], launched: Seq
 
 
 def _described(
-    name: str, picked: Sequence[Run], on_data: Sequence[Run], older: int, *, is_launch: bool
+    name: str, picked: Sequence[Run], on_data: Sequence[Run], older: int, *, is_sweep: bool
 ) -> str:
     """Which runs are compared, and which of the chosen ones are not."""
     if older:
@@ -165,8 +165,8 @@ def _described(
         )
     asked = resources.store().runs(chosen())
     stored = len(readable(asked, resources.store().conditions(asked))[0])
-    if not picked and is_launch:
-        return f"The newest launch: {plural(len(on_data), 'successful run')} on {escape(name)}."
+    if not picked and is_sweep:
+        return f"The newest sweep: {plural(len(on_data), 'successful run')} on {escape(name)}."
     if not picked:
         return f"All {plural(len(on_data), 'successful run')} on {escape(name)}."
     reasons = [

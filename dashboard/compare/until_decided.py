@@ -84,5 +84,5 @@ def _start(row: ResultRow, baseline: ResultRow, pair: str, matters: float | None
         st.session_state[_PROBLEM] = pair, str(error)
         return
     if not chosen():
-        take_all()  # the runs of a look are the newest launch, which alone would be compared
+        take_all()  # the runs of a look are the newest sweep, which alone would be compared
     actions.toast(f"Seeds of {row.name} and {baseline.name} are added until decided.")

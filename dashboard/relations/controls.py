@@ -13,7 +13,7 @@ from core.store.types import Run
 from core.wording import plural
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
-from dashboard.shared.selection import choice, newest_launch, segments, switch
+from dashboard.shared.selection import choice, newest_sweep, segments, switch
 
 MODES = {"task": "Tasks", "label": "Labels", "feature": "Features"}
 EMBEDDING = "embedding"
@@ -63,12 +63,12 @@ class Selection:
 
 def mrn_runs() -> list[Run] | None:
     """The chosen runs of MRN or with task embeddings; None without one.
-    By default those of the newest launch that have begun.
+    By default those of the newest sweep that have begun.
     """
     return pick_runs(
         key="relations_runs",
         suitable=lambda run: run.config.paradigm == "mrn" or run.config.embeds_tasks,
-        instead=lambda runs: newest_launch(_opened_on(runs), _MOST_OPENED),
+        instead=lambda runs: newest_sweep(_opened_on(runs), _MOST_OPENED),
         label="Configurations",
     )
 

@@ -14,11 +14,10 @@ from core.wording import plural
 from dashboard.runs import table
 from dashboard.runs.controls import chosen_bar, progress_line
 from dashboard.runs.exchange import import_menu
-from dashboard.runs.launch import newest_launch
+from dashboard.runs.newest_sweep import newest_sweep
 from dashboard.runs.views import difference_sentence, differences, page_of
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_link, data_table
-from dashboard.shared.launches import launch_bars
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import held_banner, queue_panel
@@ -26,6 +25,7 @@ from dashboard.shared.run_picker import warn_missing_runs
 from dashboard.shared.run_views import progress_text
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import title
+from dashboard.shared.sweeps import sweep_bars
 from dashboard.text import escape, with_code
 
 _MOST_SHOWN = 5
@@ -35,10 +35,10 @@ store = resources.store()
 
 
 def now() -> None:
-    """The queue, a bar a launch or the end of the newest, and the runs in training: the oldest first."""
+    """The queue, a bar a sweep or the end of the newest, and the runs in training: the oldest first."""
     queue_panel(store)
-    launch_bars(store, _MOST_SHOWN)
-    newest_launch(store)
+    sweep_bars(store, _MOST_SHOWN)
+    newest_sweep(store)
     training = store.runs(states={RunState.RUNNING, RunState.CANCELLING})[::-1]
     for run in training[:_MOST_SHOWN]:
         progress_line(run, f"**Run {escape(run_name(run))}**: {with_code(progress_text(store, run))}")

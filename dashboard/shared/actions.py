@@ -42,7 +42,7 @@ def launch(
     """Queue these runs, start workers, and choose the runs. Raises MRNLabError.
 
     With `reuse` only the runs that the store lacks are queued. Returns the ids of all runs, and of those
-    reused. The label ends with the time, which keeps launches apart.
+    reused. The label ends with the time, which keeps sweeps apart.
     """
     label = f"{name}, {datetime.now(UTC):%Y-%m-%d %H:%M:%S}"
     runs, reused = submit(resources.store(), configs, label, reuse=reuse, priority=priority, retries=retries)

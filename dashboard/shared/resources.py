@@ -34,7 +34,7 @@ from jobs.studies.progress import (
     StudyOptions,
     StudyRuns,
     counts_by_setting,
-    launch_prefix,
+    sweep_prefix,
 )
 
 LIVE = 2.0
@@ -112,7 +112,7 @@ def pace() -> float | None:
 
 
 def task_order() -> list[str]:
-    """Returns every task in the store, the tasks of the oldest launch first."""
+    """Returns every task in the store, the tasks of the oldest sweep first."""
     return _tasks(database_url(), *_newest_and_count(database_url()))[0]
 
 
@@ -240,9 +240,7 @@ def _study_encoders(url: str, name: str, newest: int, count: int) -> list[tuple[
     trained = {
         (base_name(run.config.encoder), run.config.encoder_training)
         for run in _open(url).runs(archived=None)
-        if run.launch is not None
-        and run.launch.startswith(launch_prefix(name))
-        and run.config_problem is None
+        if run.sweep is not None and run.sweep.startswith(sweep_prefix(name)) and run.config_problem is None
     }
     recorded = {
         (record.encoder, record.encoder_training) for record in records_of(name) if record.encoder is not None

@@ -11,7 +11,7 @@ from core.results.samples import by_configuration, readable
 from core.store.types import Run, RunState
 from core.wording import all_of
 from dashboard.shared import resources
-from dashboard.shared.selection import choose, chosen, newest_launch, run_numbers
+from dashboard.shared.selection import choose, chosen, newest_sweep, run_numbers
 from dashboard.text import escape
 
 _MOST_OFFERED, _NEWEST = 200, 2000
@@ -41,7 +41,7 @@ def pick_runs(
     *,
     key: str,
     suitable: Callable[[Run], bool] = lambda run: True,
-    instead: Callable[[Sequence[Run]], Sequence[int]] = newest_launch,
+    instead: Callable[[Sequence[Run]], Sequence[int]] = newest_sweep,
     label: str = "Runs",
     run_by_run: bool = False,
 ) -> list[Run] | None:
@@ -90,7 +90,7 @@ def pick_runs(
     )
     if chosen() and not asked:
         st.button(
-            "Show the newest launch",
+            "Show the newest sweep",
             type="tertiary",
             icon=":material/new_releases:",
             key=f"{key}_newest",

@@ -32,16 +32,16 @@ def ended_early(run: Run) -> str:
 
 
 def tasks_in_order(runs: Sequence[Run]) -> list[str]:
-    """All tasks of these runs, in the order that gives them their colours: the oldest launch first.
+    """All tasks of these runs, in the order that gives them their colours: the oldest sweep first.
 
-    Within a launch, runs of several tasks come before STL runs: they keep the order that was chosen.
+    Within a sweep, runs of several tasks come before STL runs: they keep the order that was chosen.
     """
     oldest: dict[str, int] = {}
     for run in sorted(runs, key=lambda run: run.id):
-        oldest.setdefault(run.launch or f"run {run.id}", run.id)
+        oldest.setdefault(run.sweep or f"run {run.id}", run.id)
 
     def place(run: Run) -> tuple[int, int, int]:
-        return oldest[run.launch or f"run {run.id}"], -len(run.config.tasks), run.id
+        return oldest[run.sweep or f"run {run.id}"], -len(run.config.tasks), run.id
 
     return order_tasks(run.config.tasks for run in sorted(runs, key=place))
 

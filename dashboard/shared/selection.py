@@ -38,8 +38,8 @@ def run_numbers(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(part[:_DIGITS]) for part in parts if _NUMBER.fullmatch(part)))
 
 
-def newest_launch(runs: Sequence[Run], most: int = 40) -> list[int]:
-    """Up to `most` runs of the newest launch that has begun, shown if nothing is chosen.
+def newest_sweep(runs: Sequence[Run], most: int = 40) -> list[int]:
+    """Up to `most` runs of the newest sweep that has begun, shown if nothing is chosen.
 
     They are those done or in training; without one those that ended otherwise, and where nothing has begun
     those that wait.
@@ -48,12 +48,12 @@ def newest_launch(runs: Sequence[Run], most: int = 40) -> list[int]:
     if not begun:
         return []
     newest = max(begun, key=lambda run: run.id)
-    of_launch = [
+    of_sweep = [
         run
         for run in begun
-        if run.created_at == newest.created_at or (newest.launch and run.launch == newest.launch)
+        if run.created_at == newest.created_at or (newest.sweep and run.sweep == newest.sweep)
     ]
-    kept = [run for run in of_launch if run.state in _DONE_OR_TRAINING] or of_launch
+    kept = [run for run in of_sweep if run.state in _DONE_OR_TRAINING] or of_sweep
     return [run.id for run in kept][:most]
 
 

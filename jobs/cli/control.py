@@ -74,7 +74,7 @@ _verb_on_runs("restore", _restore, "Show archived runs in the lists again.")
 def stop(
     ctx: typer.Context,
     run: Annotated[list[int] | None, RUNS_ARGUMENT] = None,
-    sweep: Annotated[str | None, typer.Option(help="All runs of this launch.", metavar="NAME")] = None,
+    sweep: Annotated[str | None, typer.Option(help="All runs of this sweep.", metavar="NAME")] = None,
 ) -> None:
     """Stop runs: queued ones at once, others at their next step."""
     if bool(run) is (sweep is not None):
@@ -84,7 +84,7 @@ def stop(
             _print_answers(control.stop(store, _existing(store, run or [])))
             return
         with store.transaction():  # no run of it is claimed or queued again meanwhile
-            requested = Counter(store.request_stops(store.launched(sweep, ACTIVE)).values())
+            requested = Counter(store.request_stops(store.ids_of_sweep(sweep, ACTIVE)).values())
         if not requested:
             raise MRNLabError(f"No run of '{sweep}' is in progress or queued.")
         print_text(
@@ -181,7 +181,7 @@ def queue(
     trained_rows = list(map(_trained_row, training))
     if json_:
         names = ("id", "state", "machine", "process", "step", "total_steps", "sweep")
-        waiting_names = ("id", "priority", "attempt", "retries", "launch", "waiting_for")
+        waiting_names = ("id", "priority", "attempt", "retries", "sweep", "waiting_for")
         print_json(
             {
                 "paused_since": paused_since and paused_since.isoformat(),
@@ -190,10 +190,7 @@ def queue(
                 "training": [dict(zip(names, row, strict=True)) for row in trained_rows],
                 "standing_still": [dataclasses.asdict(holder) for holder in holders],
                 "waiting_in_all": len(waiting),
-                "waiting": [
-                    {"sweep" if name == "launch" else name: getattr(run, name) for name in waiting_names}
-                    for run in first
-                ],
+                "waiting": [{name: getattr(run, name) for name in waiting_names} for run in first],
             }
         )
         return
@@ -207,19 +204,19 @@ def queue(
         print_text("No runs in progress or queued.")
     if training:
         rows = [(run_id, state.word, *rest) for run_id, state, *rest in trained_rows]
-        print_table(("run", "state", "machine", "process", "step", "of", "launch"), rows)
+        print_table(("run", "state", "machine", "process", "step", "of", "sweep"), rows)
     if waiting:
         rest = f"; the first {limit:,}, in the order in which they start:" if len(waiting) > limit else "."
         print_text(f"Queued: {len(waiting):,}{rest}")
-        rows = [(run.id, run.priority, run.attempt, run.launch, run.waiting_for) for run in first]
-        print_table(("run", "priority", "attempt", "launch", "waits for"), rows)
+        rows = [(run.id, run.priority, run.attempt, run.sweep, run.waiting_for) for run in first]
+        print_table(("run", "priority", "attempt", "sweep", "waits for"), rows)
     for holder in holders:
         print_text(f"{holder} `mrnlab doctor --fix` ends it now.")
 
 
 def _trained_row(run: Run) -> tuple[Any, ...]:
     host, pid = (run.owner.host, run.owner.pid) if run.owner is not None else (None, None)
-    return run.id, run.state, host, pid, run.step, run.total_steps, run.launch
+    return run.id, run.state, host, pid, run.step, run.total_steps, run.sweep
 
 
 @_queue.command()

@@ -166,7 +166,7 @@ class RunOptions:
 class QueueOptions:
     """How runs are queued."""
 
-    sweep: Annotated[str | None, typer.Option(help="A name for this launch.")] = None
+    sweep: Annotated[str | None, typer.Option(help="A name for these runs, a sweep.")] = None
     priority: Annotated[
         int, number_option("--priority", "Higher ones start first (default: 0).", *PRIORITIES)
     ] = 0

@@ -180,7 +180,7 @@ def run_document(run: Run, scores: Iterable[StoredScore], alignment: str | None)
         "tasks": list(run.config.tasks),
         "seed": run.config.seed,
         "configuration_id": run.configuration_id,
-        "sweep": run.launch,
+        "sweep": run.sweep,
         "tags": run.keywords,  # the name that readers of `--json` know
         **{name: getattr(run, name) for name in _RUN_FIELDS},
         "alignment": alignment,

@@ -109,7 +109,6 @@ class RunFile(BaseModel):
             run=run.id,
             config=json.loads(run.config.to_json()) if run.stored_config is None else dict(run.description),
             facts=facts_document(run.facts),
-            sweep=run.launch,
             tags=run.keywords,
             history=tuple(
                 _Line(
@@ -151,10 +150,7 @@ class RunFile(BaseModel):
             config = RunConfig.stored(self.config)
         except ConfigError as error:
             raise ValueError(f"its description does not hold here: {error}") from error
-        values: dict[str, Any] = {name: getattr(self, name) for name in KEPT} | {
-            "keywords": self.tags,
-            "launch": self.sweep,
-        }
+        values: dict[str, Any] = {name: getattr(self, name) for name in KEPT} | {"keywords": self.tags}
         # These belong to one laboratory.
         values |= dict.fromkeys(("owner", "heartbeat_at", "checkpoint", "log", "error"))
         facts, _ = read_facts(json.dumps(self.facts))

@@ -119,7 +119,7 @@ def _alignment_notes(configs: Sequence[RunConfig]) -> Iterator[str]:
 def submit(
     store: Store,
     configs: Sequence[RunConfig],
-    launch: str | None = None,
+    sweep: str | None = None,
     *,
     reuse: bool = False,
     priority: int = 0,
@@ -153,7 +153,7 @@ def submit(
             present = same()
             missing = [run for run in each if run not in present]
             if checked.issuperset(missing):  # else a run has failed meanwhile that was there before
-                ids = queue_runs(store, missing, launch, priority=priority, retries=retries, engine=engine)
+                ids = queue_runs(store, missing, sweep, priority=priority, retries=retries, engine=engine)
                 break
     (engine or default_engine()).ensure_workers(store)
     if not reuse:
@@ -165,7 +165,7 @@ def submit(
 def queue_runs(
     store: Store,
     configs: Sequence[RunConfig],
-    launch: str | None = None,
+    sweep: str | None = None,
     *,
     priority: int = 0,
     retries: int = 0,
@@ -174,7 +174,7 @@ def queue_runs(
     """Queues runs that are checked, each with its number of threads, and returns the ids in order."""
     with store.queueing_alone():
         threads = Sharing.of(store, configs).threads(configs) if _is_local(engine) else None
-        return store.add_runs(configs, launch, priority=priority, retries=retries, threads=threads)
+        return store.add_runs(configs, sweep, priority=priority, retries=retries, threads=threads)
 
 
 def _is_local(engine: Engine | None) -> bool:

@@ -25,7 +25,7 @@ from jobs.queue import control
 from jobs.queue.maintenance import QueueMaintenance
 from jobs.queue.submit import check, queue_runs
 from jobs.studies.followers import start_follower
-from jobs.studies.progress import RunsByState, StudyOptions, StudyRuns, launch_label
+from jobs.studies.progress import RunsByState, StudyOptions, StudyRuns, sweep_name
 from jobs.worker.cores import train_at_once
 
 _POLL_S = 1.0
@@ -129,7 +129,7 @@ class _StudyQueue:
         for run in by_state.failed.values():
             why = "" if run.error is None else f": {run.error.message}"
             self._report_once(
-                f"Run {run.id} ({run.launch or 'no label'}) {run.state.word}{why} `mrnlab retry {run.id}` "
+                f"Run {run.id} ({run.sweep or 'no sweep'}) {run.state.word}{why} `mrnlab retry {run.id}` "
                 "tries it again."
             )
         waiting = sum(run.state is RunState.QUEUED for run in by_state.active.values())
@@ -164,7 +164,7 @@ class _StudyQueue:
             now = self._runs.look()  # another command or page may have queued them meanwhile
             begun = {*now.failed, *now.active, *now.succeeded}
             missing = [run for run in new if run not in begun]
-            queue_runs(self._store, missing, launch_label(setting_runs))
+            queue_runs(self._store, missing, sweep_name(setting_runs))
         return True
 
     def _report_stages(self, setting_runs: SettingRuns, by_state: RunsByState, *, has_ended: bool) -> None:

@@ -17,7 +17,7 @@ from core.recording.owner import process
 from core.store import ACTIVE, Store
 from core.store.types import Owner
 from jobs.queue import control
-from jobs.studies.progress import launch_prefix
+from jobs.studies.progress import sweep_prefix
 from jobs.worker.process import is_alive, kill
 from jobs.worker.start import start
 
@@ -53,6 +53,4 @@ def stop_follower(store: Store, name: str) -> list[control.Answer]:
     if (owner := follower(store, name)) is not None:
         kill(owner)
     active = store.runs(states=ACTIVE)
-    return control.stop(
-        store, [run.id for run in active if (run.launch or "").startswith(launch_prefix(name))]
-    )
+    return control.stop(store, [run.id for run in active if (run.sweep or "").startswith(sweep_prefix(name))])

@@ -173,14 +173,14 @@ def settings_with_runs(study: Study, settings: Sequence[Setting]) -> list[Settin
     return [with_runs(study, setting, resolved) for setting in settings]
 
 
-def launch_prefix(study: str) -> str:
-    """The prefix of the launch labels of a study's runs."""
+def sweep_prefix(study: str) -> str:
+    """What the names of the sweeps of a study begin with."""
     return f"study {study}/"
 
 
-def launch_label(setting_runs: SettingRuns) -> str:
-    """The launch label of a setting's runs."""
-    return launch_prefix(setting_runs.study.name) + setting_runs.setting.name
+def sweep_name(setting_runs: SettingRuns) -> str:
+    """The name of the sweep of a setting's runs."""
+    return sweep_prefix(setting_runs.study.name) + setting_runs.setting.name
 
 
 class StudyRuns:

@@ -41,7 +41,7 @@ def main() -> None:
     failed = claimed(store, paradigm="mtl")
     error = ErrorInfo("TrainingError", "The loss of ner is not a number at step 2.", "Traceback")
     store.finish(failed, RunState.FAILED, error=error, owner=OWNER)
-    store.add_runs([config(paradigm="stl", tasks=("pos",))], launch="single")
+    store.add_runs([config(paradigm="stl", tasks=("pos",))], sweep="single")
     with store.transaction() as connection:
         # Paths of the machine that made it are nobody's business.
         connection.exec_driver_sql("UPDATE runs SET log = NULL")

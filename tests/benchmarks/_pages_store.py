@@ -130,7 +130,7 @@ def _live(store: Store, number: int, points: int) -> int:
     prior = {"alignment": "cooccurrence", "lambda": 0.01 * 10 ** (number % 4)} if number % 4 else {}
     paradigm = "mrn" if prior else "mtl"
     config = RunConfig.build(corpus="demo", tasks=TASKS, seed=number // 4 + 1, paradigm=paradigm, **prior)
-    (run_id,) = store.add_runs([config], launch="live")
+    (run_id,) = store.add_runs([config], sweep="live")
     store.claim(this_process(), run_id=run_id)
     noise = np.random.default_rng(number).random((points, len(TASKS)))
     rows = []

@@ -30,7 +30,7 @@ def queueing(runs: int) -> dict[str, float]:
         times.append(time.perf_counter())
         submit(store, configs, "seeds", engine=NoWorkers())
         times.append(time.perf_counter())
-        stopped = store.request_stops(store.launched("seeds", ACTIVE))
+        stopped = store.request_stops(store.ids_of_sweep("seeds", ACTIVE))
         times.append(time.perf_counter())
         assert len(stopped) == runs
     names = ("described_s", "queued_s", "stopped_s")

@@ -202,7 +202,7 @@ def test_runs_of_a_launch_by_state(store: Store) -> None:
     for run in new[:2]:
         assert store.claim(OWNER, run_id=run)
     store.mark_lost(new[0], "It went away.")
-    assert store.launched("new", {RunState.LOST, RunState.RUNNING}) == new[:2]
+    assert store.ids_of_sweep("new", {RunState.LOST, RunState.RUNNING}) == new[:2]
 
 
 def test_what_goes_before_a_run(store: Store) -> None:

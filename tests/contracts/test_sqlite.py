@@ -131,11 +131,11 @@ def test_a_file_that_took_its_place_is_left_alone(store: Store, path: Path) -> N
     run_id = claimed(store)
     path.unlink()
     other = Store.open(f"sqlite:///{path}")
-    other.add_runs([config(seed=5)], launch="another laboratory")
+    other.add_runs([config(seed=5)], sweep="another laboratory")
     for call in (lambda: store.add_metrics(run_id, [step_metrics(2)]), store.runs):
         with pytest.raises(StoreReplaced):
             call()
-    assert [run.launch for run in other.runs()] == ["another laboratory"]
+    assert [run.sweep for run in other.runs()] == ["another laboratory"]
     assert other.metric_keys([run_id]) == []
     other.close()
 

@@ -36,10 +36,10 @@ from tests.pins.moves import ALLOWED
 class TestRuns:
     def test_keeps_what_was_queued(self, store: Store, clock: Clock) -> None:
         configs = [config(seed=seed) for seed in (3, 1, 2)]
-        ids = store.add_runs(configs, launch="three seeds")
+        ids = store.add_runs(configs, sweep="three seeds")
         runs = [store.run(run_id) for run_id in ids]
         assert [run.config for run in runs] == configs
-        assert {run.launch for run in runs} == {"three seeds"}
+        assert {run.sweep for run in runs} == {"three seeds"}
         assert {run.configuration_id for run in runs} == {configs[0].configuration_id}
         assert {run.state for run in runs} == {RunState.QUEUED}
         assert runs[0].created_at == datetime.fromtimestamp(clock.now, UTC)

@@ -144,7 +144,7 @@ def _configs(seeds: Sequence[int]) -> Iterable[RunConfig]:
 
 def _started(store: Store, clock: Clock, config: RunConfig) -> tuple[int, int]:
     """A claimed run and its number of steps."""
-    (run_id,) = store.add_runs([config], launch="filled")
+    (run_id,) = store.add_runs([config], sweep="filled")
     clock.now += 2
     claimed = store.claim(this_process(), run_id=run_id)
     assert claimed is not None

@@ -77,7 +77,7 @@ class Fate:
 
 
 @dataclass(frozen=True)
-class Launch:
+class SweepWithFates:
     """The runs of a sweep, some seeds of which are missing, each with its fate."""
 
     corpus: str
@@ -95,7 +95,7 @@ _fates = st.builds(
 
 
 @st.composite
-def launches(draw: st.DrawFn) -> Launch:
+def sweeps(draw: st.DrawFn) -> SweepWithFates:
     """One sweep over up to three settings."""
     corpus = draw(st.sampled_from(sorted(_CORPORA)))
     paradigms = draw(st.sampled_from(_PARADIGMS))
@@ -118,7 +118,7 @@ def launches(draw: st.DrawFn) -> Launch:
     if draw(st.sampled_from([False, False, True])):
         configs += other_systems(corpus, seeds)
     fate = draw(st.sampled_from([st.just(Fate()), st.just(Fate(imported=True)), _fates]))
-    return Launch(corpus, tuple((config, draw(fate)) for config in configs))
+    return SweepWithFates(corpus, tuple((config, draw(fate)) for config in configs))
 
 
 def other_systems(corpus: str, seeds: Sequence[int]) -> list[RunConfig]:
@@ -128,32 +128,32 @@ def other_systems(corpus: str, seeds: Sequence[int]) -> list[RunConfig]:
     return [RunConfig.build(**described, tasks=tasks, seed=seed) for seed in seeds]
 
 
-def swept(*fields: str) -> Launch:
+def swept(*fields: str) -> SweepWithFates:
     """A sweep over these settings, of which every run has succeeded."""
     lists = {"paradigm": ("mrn",), **{name: _SWEPT[name] for name in fields}, "seed": (1, 2)}
     lists.setdefault("encoder_training", ("frozen",))
     runs = Sweep("demo", None, tuple(_CORPORA["demo"]), lists=lists).runs()
-    return Launch("demo", tuple((run, Fate()) for run in runs))
+    return SweepWithFates("demo", tuple((run, Fate()) for run in runs))
 
 
-stores = st.lists(launches(), min_size=1, max_size=3)
-"""Up to three launches, of which the newest is the last."""
+stores = st.lists(sweeps(), min_size=1, max_size=3)
+"""Up to three sweeps, of which the newest is the last."""
 
 
-def build(plan: Sequence[Launch]) -> list[int]:
+def build(plan: Sequence[SweepWithFates]) -> list[int]:
     """Makes the runs in the store of MRNLAB_HOME, and returns those that are left."""
     with contextlib.closing(Store.open()) as store, store.transaction():
         return [
-            _run(store, config, fate, _CORPORA[launch.corpus], f"launch {number}")
-            for number, launch in enumerate(plan)
-            for config, fate in launch.runs
+            _run(store, config, fate, _CORPORA[sweep.corpus], f"sweep {number}")
+            for number, sweep in enumerate(plan)
+            for config, fate in sweep.runs
         ]
 
 
-def _run(store: Store, config: RunConfig, fate: Fate, kinds: Mapping[str, str], launch: str) -> int:
+def _run(store: Store, config: RunConfig, fate: Fate, kinds: Mapping[str, str], sweep: str) -> int:
     if config.paradigm == OTHER:
         fate = replace(fate, state=RunState.SUCCEEDED, record="without curves", imported=True)
-    (run_id,) = store.add_runs([config], launch)
+    (run_id,) = store.add_runs([config], sweep)
     if fate.state is not RunState.QUEUED:
         assert store.claim(OWNER, run_id=run_id) is not None
         _record(store, run_id, config, fate, kinds)

@@ -546,13 +546,13 @@ def test_the_mean_of_tasks_has_a_line_and_a_family_of_its_own(open_page: Open) -
 def test_what_is_compared_stays_while_seeds_are_added_until_decided(
     open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The runs of a look are a launch of their own, the newest one."""
+    """The runs of a look are a sweep of their own, the newest one."""
     undecided_pair()
     monkeypatch.setattr("dashboard.compare.until_decided.planned", lambda *_: None)
     monkeypatch.setattr("dashboard.compare.until_decided.start_deciding", lambda *_: None)
     app = press(open_page("compare"), "Add seeds until decided")
     for paradigm in ("mtl", "mrn"):
-        finished_as(Store.open(), mtl(4, paradigm=paradigm), launch="until-decided-1")
+        finished_as(Store.open(), mtl(4, paradigm=paradigm), sweep="until-decided-1")
     assert len(sheets(app.run())[0]) == 2
     assert "undecided, +1.50" in words(app)
 

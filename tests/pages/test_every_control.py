@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 from jobs.engines.local import LocalEngine
 from tests.pages.conftest import app_at, page_names
-from tests.pages.generated_store import Launch, build, stores, swept
+from tests.pages.generated_store import SweepWithFates, build, stores, swept
 
 _EXAMPLES = int(os.environ.get("MRNLAB_TEST_EXAMPLES", "4"))
 _STEPS = 4
@@ -106,7 +106,7 @@ def test_a_sweep_of_so_many_settings_is_on_every_page(
 )
 @given(plan=stores, data=st.data())
 def test_no_control_ends_in_an_exception(
-    page: str, plan: Sequence[Launch], data: st.DataObject, laboratories: Iterator[Path]
+    page: str, plan: Sequence[SweepWithFates], data: st.DataObject, laboratories: Iterator[Path]
 ) -> None:
     next(laboratories)
     with pytest.MonkeyPatch.context() as patch:

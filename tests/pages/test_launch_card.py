@@ -137,7 +137,7 @@ def test_try_it_queues_its_runs_and_a_second_time_shows_them(open_page: Open, wo
     first = [run.config for run in runs[::-1][:4]]
     assert [config.paradigm for config in first] == ["mrn", "mtl", "stl", "stl"]
     assert {config.seed for config in first} == {1}
-    assert len({run.launch for run in runs}) == 1
+    assert len({run.sweep for run in runs}) == 1
     assert workers
     assert app.title[0].value == "Runs"
     assert query(app)["run"] == ",".join(map(str, range(1, 21)))

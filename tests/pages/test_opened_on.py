@@ -1,4 +1,4 @@
-"""What pages show of a store of several launches: what was chosen, else the newest launch, no other run."""
+"""What pages show of a store of several sweeps: what was chosen, else the newest sweep, no other run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DONE, TRAINS, WAITS = RunState.SUCCEEDED, RunState.RUNNING, RunState.QUEUED
 
 
 def launched(name: str, *states: RunState, corpus: str = "demo") -> list[int]:
-    """The runs of a launch in these states: MTL and MRN in turn."""
+    """The runs of a sweep in these states: MTL and MRN in turn."""
     ids = []
     with closing(Store.open()) as store:
         for place, state in enumerate(states):
@@ -32,7 +32,7 @@ def launched(name: str, *states: RunState, corpus: str = "demo") -> list[int]:
             begun: list[Event] = [run_facts(), step_metrics(1), step_metrics(2), snapshot(1), snapshot(2)]
             if state is DONE:
                 results = map(split_result, ("dev", "test"))
-                ids.append(finished_as(store, run, *begun, *results, launch=name, checkpoint=f"/gone/{name}"))
+                ids.append(finished_as(store, run, *begun, *results, sweep=name, checkpoint=f"/gone/{name}"))
                 continue
             ids += store.add_runs([run], name)
             if state is TRAINS:
@@ -54,7 +54,7 @@ def linked(runs: Sequence[int]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("states", [(DONE, TRAINS, TRAINS, WAITS, WAITS), (TRAINS, TRAINS, WAITS, WAITS)])
-def test_pages_open_on_what_has_begun_of_the_newest_launch(
+def test_pages_open_on_what_has_begun_of_the_newest_sweep(
     open_page: Open, states: Sequence[RunState]
 ) -> None:
     launched("old", DONE, DONE, DONE, DONE, corpus="demo-both-pos")
@@ -66,14 +66,14 @@ def test_pages_open_on_what_has_begun_of_the_newest_launch(
     done = states.count(DONE)
     app = open_page("compare")
     assert len(sheets(app)) == (1 if done else 0)
-    assert ("The newest launch: 1 successful run on demo." in words(app)) is bool(done)
+    assert ("The newest sweep: 1 successful run on demo." in words(app)) is bool(done)
     assert ("0 of 4 runs done" in words(app)) is not bool(done)
     press(app, "All runs")
     assert "demo-both-pos" in app.selectbox(key="data").options if done else "on demo-both-pos" in words(app)
     assert len(sheets(app)) > 0
 
 
-def test_tag_opens_on_the_configurations_of_the_newest_launch(open_page: Open) -> None:
+def test_tag_opens_on_the_configurations_of_the_newest_sweep(open_page: Open) -> None:
     launched("old", DONE, DONE, corpus="demo-both-pos")
     new = launched("new", DONE, DONE, DONE, DONE)
     launched("waiting", WAITS, TRAINS)
@@ -91,7 +91,7 @@ def test_nothing_is_shown_of_runs_that_were_not_chosen(page: str, open_page: Ope
     assert not figures(app)
     assert "demo-both-pos" not in words(app)
     assert page != "compare" or "0 of 2 runs done" in words(app)
-    press(app, "Show the newest launch")
+    press(app, "Show the newest sweep")
     assert app.query_params.get("run") is None
 
 

@@ -237,7 +237,7 @@ def test_a_sweep_in_two_fields_asks_against_which(open_page: Open) -> None:
     assert len(shown(app).panels) == 4
 
 
-def test_the_page_opens_on_the_configurations_of_the_newest_launch(open_page: Open) -> None:
+def test_the_page_opens_on_the_configurations_of_the_newest_sweep(open_page: Open) -> None:
     three_tasks((0.9, 0.0, 0.0), 1)
     store = Store.open()
     configs = [

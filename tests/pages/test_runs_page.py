@@ -87,23 +87,23 @@ def test_a_link_to_the_second_page(open_page: Open) -> None:
     assert len(listed(open_page("runs", table_page="99"))) == 3
 
 
-def test_the_newest_launch_leads_to_its_answer(open_page: Open) -> None:
+def test_the_newest_sweep_leads_to_its_answer(open_page: Open) -> None:
     store = Store.open()
     claimed(store, RunState.SUCCEEDED)
     configs = [config(paradigm="mtl"), config(paradigm="stl", tasks=("pos",)), config()]
-    ids = store.add_runs(configs, launch="Try it, 2026-11-22 15:00:00")
+    ids = store.add_runs(configs, sweep="Try it, 2026-11-22 15:00:00")
     for run_id in ids[:2]:
         store.claim(OWNER, run_id=run_id)
         store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
     app = open_page("runs")
     assert bars(app) == ["**Try it**: 2 of 3 done"]
-    assert "Newest launch" not in words(app)
+    assert "Newest sweep" not in words(app)
     assert not [button for button in app.button if button.proto.type == "primary"]
     store.claim(OWNER, run_id=ids[2])
     store.finish(ids[2], RunState.FAILED, error=ErrorInfo("TrainingError", "It failed.", ""))
     app = open_page("runs")
     assert bars(app) == []
-    assert "Newest launch (Try it): **2 of 3 done, 1 failed**" in words(app)
+    assert "Newest sweep (Try it): **2 of 3 done, 1 failed**" in words(app)
     assert f"Run {ids[2]}: what to do" in labels(app, "page_link")
     (primary,) = (button for button in app.button if button.proto.type == "primary")
     assert primary.label == "Compare: does sharing help?"
@@ -115,7 +115,7 @@ def test_the_newest_launch_leads_to_its_answer(open_page: Open) -> None:
 def test_every_launch_that_goes_on_has_a_bar(open_page: Open) -> None:
     """Runs that wait behind a sweep are not in its place."""
     store = Store.open()
-    sweep = store.add_runs([config(seed=seed) for seed in range(5)], launch="λ, 2026-11-22 15:00:00")
+    sweep = store.add_runs([config(seed=seed) for seed in range(5)], sweep="λ, 2026-11-22 15:00:00")
     for run_id in sweep[:2]:
         store.claim(OWNER, run_id=run_id)
         store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
@@ -123,7 +123,7 @@ def test_every_launch_that_goes_on_has_a_bar(open_page: Open) -> None:
     # On Runs they stand on the page, elsewhere in the sidebar.
     for page in ("runs", "studies"):
         app = open_page(page)
-        assert bars(app) == ["**Launch**: 0 of 2 done", "**λ**: 2 of 5 done"]
+        assert bars(app) == ["**Sweep**: 0 of 2 done", "**λ**: 2 of 5 done"]
         assert [bar.proto.value for bar in app.get("progress")] == [0, 40]
 
 
@@ -445,7 +445,7 @@ def test_imported_runs_are_no_launch(open_page: Open) -> None:
     record = store.record(claimed(store, RunState.SUCCEEDED))
     store.delete_runs([record.run.id])
     imported = store.import_record(record, "Imported.")
-    assert "Newest launch" not in words(open_page("runs"))
+    assert "Newest sweep" not in words(open_page("runs"))
     # They hold scores alone: what they lack did not end early, and cannot be had by a retry.
     for page in ("curves", "relations"):
         shown = words(open_page(page, run=str(imported)))

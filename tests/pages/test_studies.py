@@ -30,7 +30,7 @@ from core.studies.study import DevScores, with_runs
 from dashboard.studies.views import failures, gains_forest, has_scores, small_forest, study_forest
 from dashboard.theme import colours
 from jobs.studies.follow import follow
-from jobs.studies.progress import launch_label, settings_with_runs
+from jobs.studies.progress import settings_with_runs, sweep_name
 from tests.making import claimed, refuse_to_read, run_facts
 from tests.pages.conftest import (
     Open,
@@ -337,7 +337,7 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
         usage = Usage(60.0, 2**31, "gpu")
         facts = run_facts(parameters=108_000_000, trained_parameters=108_000_000, usage=usage)
         for run in setting_runs.candidates["mtl"][0].runs_with([1, 2]):
-            store.set_facts(finished(store, run, launch_label(setting_runs), lambda *_: 0.9140), facts)
+            store.set_facts(finished(store, run, sweep_name(setting_runs), lambda *_: 0.9140), facts)
     app = open_page("studies", study="dissertation")
     table = sheets(app)[0]
     first, second, third, *_ = table.index

@@ -21,11 +21,11 @@ from dashboard.tag.seeds import Answer, asked_systems, configurations, repeats_s
 from dashboard.theme import colours
 
 
-def run(number: int, state: RunState = RunState.SUCCEEDED, launch: str | None = "s", **values: Any) -> Run:
+def run(number: int, state: RunState = RunState.SUCCEEDED, sweep: str | None = "s", **values: Any) -> Run:
     values = {"corpus": "demo", "tasks": ("pos", "ner"), "paradigm": "mtl"} | values
     known: dict[str, Any] = dict.fromkeys(Run.__dataclass_fields__)
     config = RunConfig.build(**values)
-    known |= {"id": number, "config": config, "launch": launch, "state": state}
+    known |= {"id": number, "config": config, "sweep": sweep, "state": state}
     known |= {"configuration_id": config.configuration_id}
     return Run(**(known | {"checkpoint": f"c{number}", "created_at": datetime.now(UTC)}))
 
@@ -46,7 +46,7 @@ def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> N
         return run(number, paradigm="mrn", **values)
 
     strong, weak = mrn(7, 0.1), mrn(8, 0.01)
-    assert named(weak, run(1, seed=2), stl(3, "pos"), stl(4, "ner", launch="other"), strong) == [
+    assert named(weak, run(1, seed=2), stl(3, "pos"), stl(4, "ner", sweep="other"), strong) == [
         ("STL", {"seed 1": [3, 4]}),
         ("MTL", {"seed 2": [1]}),
         ("MRN 0.1", {"seed 1": [7]}),

@@ -14,7 +14,7 @@ from tests.making import config
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 _BASE = Run(
-    id=1, config=config(), configuration_id="", launch=None, state=RunState.QUEUED, created_at=NOW,
+    id=1, config=config(), configuration_id="", sweep=None, state=RunState.QUEUED, created_at=NOW,
     started_at=None, finished_at=None, owner=None, heartbeat_at=None, step=0,
     total_steps=None, epoch=0.0, progress_at=None, best_epoch=None, checkpoint=None, log=None, error=None,
     attempt=1,
@@ -71,7 +71,7 @@ unquoted = st.text(st.characters(exclude_characters='"'), min_size=1)
 @settings(max_examples=50)
 @given(unquoted, st.text(), st.text(), unquoted, runs)
 def test_quotes_mean_what_they_hold(text: str, before: str, after: str, other: str, run: Run) -> None:
-    named = dataclasses.replace(run, keywords=(before + text + after,), launch=before + text + after)
+    named = dataclasses.replace(run, keywords=(before + text + after,), sweep=before + text + after)
     assert _holds(f'"{text}"', named)
     assert _holds(f'sweep:"{text}"', named)
     assert not _holds(f'-"{text}"', named)

@@ -1,4 +1,4 @@
-"""A store whose every text is hostile: tasks, labels, keywords, notes, launches, history; a payload."""
+"""A store whose every text is hostile: tasks, labels, keywords, notes, sweeps, history; a payload."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_no_page_shows_anything_without_login(
     auth: dict[str, str] | None, allowed: str | None, sentence: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """main.py asks for the login before any page, and lets nobody in where the settings are wrong."""
-    Store.open().add_runs([config()], launch="secret")
+    Store.open().add_runs([config()], sweep="secret")
     if allowed is not None:
         monkeypatch.setenv("MRNLAB_ALLOWED", allowed)
     app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)

@@ -260,7 +260,7 @@ def _commands(mark: str) -> bool:
 
 
 def test_no_verb_commands_the_terminal(hostile_store: Filled) -> None:
-    """A store whose labels, tasks, notes and launches hold escape sequences, as the verbs tell it."""
+    """A store whose labels, tasks, notes and sweeps hold escape sequences, as the verbs tell it."""
     run = str(hostile_store.mrn[0])
     log_path(hostile_store.mrn[0]).write_text(f"a line {COMMANDS}\n")
     printed = ""

@@ -51,10 +51,10 @@ def test_sql_is_never_put_together() -> None:
 def test_hostile_text_is_kept_and_found_as_it_is(text: str) -> None:
     store = Store.open()
     label = f"a {text} launch".replace("\x00", "")
-    plain, run_id = store.add_runs([config(seed=1), config(seed=2)], launch=label)
+    plain, run_id = store.add_runs([config(seed=1), config(seed=2)], sweep=label)
     store.add_keywords([run_id], ["keyword " + text.replace("\x00", "").replace(",", " ")])
     run = store.run(run_id)
-    assert run.launch == label
+    assert run.sweep == label
     for words in (f'"{text}"', f"sweep:{text}*", f'-"{text}"'):
         with contextlib.suppress(MRNLabError):  # a sentence, and no SQL
             wanted = parse_filter(words)

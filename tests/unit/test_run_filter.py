@@ -28,7 +28,7 @@ def runs() -> list[Run]:
     second = claimed(store, lambda_=0.1, seed=2)
     store.finish(second, RunState.FAILED, error=ErrorInfo("OutOfMemoryError", "CUDA out of memory.", ""))
     clock.now += DAY
-    store.add_runs([config(paradigm="mtl", corpus="/data/My Corpus")], launch="Try it, 2026-11-03")
+    store.add_runs([config(paradigm="mtl", corpus="/data/My Corpus")], sweep="Try it, 2026-11-03")
     clock.now += DAY
     store.add_runs([config(paradigm="stl", tasks=("ner",), fraction=0.05)])
     clock.now += DAY

@@ -123,7 +123,7 @@ class TestFollow:
         assert [run.id for run in runs.active.values()] == [queued]
         assert terminal.follow()
         assert len(store.runs()) == ALL + 1
-        assert store.run(newest).launch == "mine"
+        assert store.run(newest).sweep == "mine"
         assert store.state(queued) is RunState.SUCCEEDED
         assert store.run(stopped).attempt == 2
 

@@ -124,7 +124,7 @@ def test_what_is_queued(store: Store, corpus: Path, monkeypatch: pytest.MonkeyPa
     configs = [conll_config(Path("corpus")), conll_config(corpus, fraction=0.5)]
     ids, _ = submit(store, configs, "two", engine=engine, show_notes=notes.extend)
     assert [store.run(run_id).config.corpus for run_id in ids] == [str(corpus)] * 2
-    assert {run.launch for run in store.runs()} == {"two"}
+    assert {run.sweep for run in store.runs()} == {"two"}
     assert engine.asked == 1
     assert any("Trains on 10 of 20" in note for note in notes)
 

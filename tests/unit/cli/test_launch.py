@@ -33,7 +33,7 @@ class TestLaunch:
         assert [run["state"] for run in document["runs"]] == ["queued"] * 10
         assert lab.started == 1
         runs = lab.store.runs()
-        assert {run.launch for run in runs} == {"all"}
+        assert {run.sweep for run in runs} == {"all"}
         configs = [run.config for run in reversed(runs)]
         assert {(config.batch_size, config.encoder_training) for config in configs} == {(8, "frozen")}
         assert {config.learn for config in configs if config.paradigm == "mrn"} == {("task", "label")}

@@ -1,4 +1,4 @@
-"""The newest launch in a line, once it has ended: its failures, and the way to its answer."""
+"""The newest sweep in a line, once it has ended: its failures, and the way to its answer."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from core.results.samples import by_configuration
 from core.store import Store
 from core.store.types import Run, RunState
 from dashboard.runs.table import run_link
-from dashboard.shared.launches import launches_of
 from dashboard.shared.selection import address_of, link_to_runs
+from dashboard.shared.sweeps import sweeps_of
 from dashboard.text import escape
 
 _NEWEST = 100
-"""So many runs are read first: only after a long import is the newest launch older."""
+"""So many runs are read first: only after a long import is the newest sweep older."""
 
 
-def newest_launch(store: Store) -> None:
-    """Draws how the newest launch has ended, with links to its answer and its failures.
+def newest_sweep(store: Store) -> None:
+    """Draws how the newest sweep has ended, with links to its answer and its failures.
 
-    Nothing while one of its runs is active: `launch_bars` has its progress.
+    Nothing while one of its runs is active: `sweep_bars` has its progress.
     """
     newest = (run for limit in (_NEWEST, None) for run in store.runs(limit=limit))
     launched = next((run for run in newest if not _is_imported(run)), None)
     if launched is None:
         return
-    (launch,) = launches_of(store.added_together([launched.id]))
-    if launch.active:
+    (sweep,) = sweeps_of(store.added_together([launched.id]))
+    if sweep.active:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="newest_launch"):
-        name = f" ({escape(launch.name)})" if launch.name else ""
-        st.markdown(f"Newest launch{name}: **{launch.progress}**", width="content")
-        failed = [run.id for run in launch.runs if run.state in (RunState.FAILED, RunState.LOST)]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="newest_sweep"):
+        name = f" ({escape(sweep.name)})" if sweep.name else ""
+        st.markdown(f"Newest sweep{name}: **{sweep.progress}**", width="content")
+        failed = [run.id for run in sweep.runs if run.state in (RunState.FAILED, RunState.LOST)]
         if failed:
             run_link(failed[:1], f"Run {failed[0]}: what to do", ":material/error:")
-        page, label = _answer([run for run in launch.runs if run.state is RunState.SUCCEEDED])
-        ids = [run.id for run in launch.runs]
+        page, label = _answer([run for run in sweep.runs if run.state is RunState.SUCCEEDED])
+        ids = [run.id for run in sweep.runs]
         if page == "curves":
             link_to_runs(ids, label, ":material/show_chart:", page=page)
         # A link has no look of the one thing to do next.

@@ -1,4 +1,4 @@
-"""Launches as they go on: a bar for each one that has active runs, with the time left."""
+"""Sweeps in progress: a bar for each that has active runs, with the time left."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ENDED_BADLY = (RunState.FAILED, RunState.LOST, RunState.CANCELLED)
 
 
 @dataclass(frozen=True)
-class Launch:
+class SweepRuns:
     """The runs that were added at one time, oldest first."""
 
     runs: tuple[Run, ...]
@@ -35,8 +35,8 @@ class Launch:
 
     @property
     def name(self) -> str:
-        """What it was called, without its time; empty where the form or a terminal named it nothing."""
-        name = (self.runs[0].launch or "").rpartition(", ")[0]
+        """Its name without its time; empty where nobody named it."""
+        name = (self.runs[0].sweep or "").rpartition(", ")[0]
         return "" if name == "Launch" else name
 
     @property
@@ -58,26 +58,26 @@ class Launch:
         return ", ".join([f"{self.states[RunState.SUCCEEDED]:,} of {len(self.runs):,} done", *counts])
 
 
-def launches_of(runs: Iterable[Run]) -> list[Launch]:
-    """The launches of these runs, newest first."""
+def sweeps_of(runs: Iterable[Run]) -> list[SweepRuns]:
+    """The sweeps of these runs, newest first."""
     by_time: dict[datetime, list[Run]] = {}
     for run in sorted(runs, key=lambda run: run.id):
         by_time.setdefault(run.created_at, []).append(run)
-    return [Launch(tuple(by_time[time])) for time in sorted(by_time, reverse=True)]
+    return [SweepRuns(tuple(by_time[time])) for time in sorted(by_time, reverse=True)]
 
 
-def going_on(store: Store) -> list[Launch]:
-    """The launches with runs that are queued or in progress, newest first, each with all of its runs."""
+def sweeps_in_progress(store: Store) -> list[SweepRuns]:
+    """The sweeps with runs that are queued or in progress, newest first, each with all of its runs."""
     active = store.runs(states=ACTIVE)
-    return launches_of(store.added_together([run.id for run in active])) if active else []
+    return sweeps_of(store.added_together([run.id for run in active])) if active else []
 
 
-def launch_bars(store: Store, most: int) -> None:
-    """Draws a bar for each launch that goes on, the newest `most`: how many runs are done, the time left."""
-    launches, is_paused = going_on(store), store.paused_since() is not None
-    for launch in launches[:most]:
-        left = None if is_paused else seconds_left(launch.active)
+def sweep_bars(store: Store, most: int) -> None:
+    """Draws a bar for each sweep in progress, the newest `most`: how many runs are done, the time left."""
+    sweeps, is_paused = sweeps_in_progress(store), store.paused_since() is not None
+    for sweep in sweeps[:most]:
+        left = None if is_paused else seconds_left(sweep.active)
         rest = "" if left is None else f", {about_time(left)} left"
-        st.progress(launch.done, text=f"**{escape(launch.name or 'Launch')}**: {launch.progress}{rest}")
-    if more := len(launches[most:]):
-        st.caption(f"{plural(more, 'more launch', 'more launches')} in progress.")
+        st.progress(sweep.done, text=f"**{escape(sweep.name or 'Sweep')}**: {sweep.progress}{rest}")
+    if more := len(sweeps[most:]):
+        st.caption(f"{plural(more, 'more sweep', 'more sweeps')} in progress.")
