@@ -7,40 +7,32 @@ Errors name the file and the row.
 
 from __future__ import annotations
 
-import json
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from types import MappingProxyType, NoneType
+from types import MappingProxyType
 from typing import Any
 
 from core.corpora.assembly import assemble
 from core.corpora.layout.cells import Cells, cells_of
 from core.corpora.layout.column_names import (
-    IGNORED,
     TOKENS,
-    is_text_column,
-    tasks_of,
     text_columns,
-    word_rows,
 )
 from core.corpora.layout.contents import are_labels, is_skipped
-from core.corpora.layout.fields import Content, Field, Layout
-from core.corpora.layout.no_label import is_blank, is_code
+from core.corpora.layout.fields import Layout
 from core.corpora.layout.report import reported
-from core.corpora.layout.rules import beside_words
 from core.corpora.readers.char_spans import (
     Counted,
     fields_beside,
     sentences_of,
     span_notes,
-    tool_of,
     tool_of_rows,
 )
 from core.corpora.readers.lines import Source
+from core.corpora.readers.list_rows import NULL, ListColumns, columns_of, holds_words, json_text, sentence_of
 from core.corpora.readers.row_files import (
     ARROW,
     JSON,
@@ -48,17 +40,15 @@ from core.corpora.readers.row_files import (
     ROWS_SEEN,
     Record,
     Records,
-    is_list_of,
     numbers_sentences,
     read_records,
     read_text_rows,
     rows_seen,
 )
-from core.corpora.readers.text_rows import CSV, TSV, check_characters, errors_located
+from core.corpora.readers.text_rows import CSV, TSV, errors_located
 from core.corpora.readers.webanno import is_webanno
 from core.corpora.types import Corpus, Scheme, Sentence, Sentences, Split
 from core.errors import CorpusError
-from core.plain_text import shortened
 from core.tasks.packed import Packed
 from core.wording import all_of, plural
 
@@ -67,35 +57,6 @@ ENDINGS = (JSON, *ARROW)
 """The endings of files that hold nothing but lists. CSV and JSONL may hold texts too."""
 
 _SPANS = " spans"
-_NULL = "null"
-_WORDS = (TOKENS, "words")
-_NAMES_SUFFIX = "_names"
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """The columns of a file: of the words, of labels of words, and of possible labels of sentences.
-
-    Each has the names of its numbers; each that is left out has an example.
-    """
-
-    words: str
-    labels: Mapping[str, Sequence[str]]
-    sentence_columns: Mapping[str, Sequence[str]]
-    left_out: Mapping[str, str]
-    checked: defaultdict[str, dict[str, str]] = field(
-        default_factory=lambda: defaultdict(dict), compare=False
-    )
-    """By column, the label of each text that was checked before."""
-
-    @cached_property
-    def all(self) -> frozenset[str]:
-        """All of them."""
-        return frozenset([self.words, *self.labels, *self.sentence_columns, *self.left_out])
-
-    def tasks(self) -> dict[str, str]:
-        """The task of each column of labels."""
-        return tasks_of([*self.labels, *self.sentence_columns])
 
 
 @dataclass(frozen=True)
@@ -111,7 +72,7 @@ class _Rows:
     """
 
     title: str
-    columns: _Columns
+    columns: ListColumns
     sentences: Sentences
     places: Sequence[str]
     wordless: int
@@ -137,7 +98,7 @@ def holds_lists(source: Source) -> bool:
     if ending not in (CSV, TSV, JSONL):
         return ending in ENDINGS
     rows = rows_seen(source)
-    return _holds_words(rows) or tool_of_rows(rows) is not None or _cells(rows) is not None
+    return holds_words(rows) or tool_of_rows(rows) is not None or _cells(rows) is not None
 
 
 def cells_in(source: Source) -> Cells | None:
@@ -145,7 +106,7 @@ def cells_in(source: Source) -> Cells | None:
     if Path(source.name).suffix.lower() not in (CSV, TSV, JSONL) or numbers_sentences(source):
         return None
     rows = rows_seen(source)
-    return None if _holds_words(rows) or tool_of_rows(rows) is not None else _cells(rows)
+    return None if holds_words(rows) or tool_of_rows(rows) is not None else _cells(rows)
 
 
 def _cells(rows: Sequence[Record]) -> Cells | None:
@@ -169,7 +130,7 @@ def read_lists(
         read[split] = _read(file, read["train"].columns if read else None, cells)
     training = read["train"]
     layout = _layout(training)
-    values = {column: [_shown(value)] for column, value in training.beside.items()}
+    values = {column: [json_text(value)] for column, value in training.beside.items()}
     values = {column: [value] for column, value in training.columns.left_out.items()} | values
     skipped = {
         column: task for column, task in training.columns.tasks().items() if column not in layout.tasks
@@ -225,9 +186,9 @@ def _layout(training: _Rows) -> Layout:
 
 def _labelled(read: Mapping[Split, _Rows]) -> dict[str, list[Split]]:
     """By column that is null in training, the splits where it is not."""
-    nulls = [column for column, value in read["train"].columns.left_out.items() if value == _NULL]
+    nulls = [column for column, value in read["train"].columns.left_out.items() if value == NULL]
     return {
-        column: [split for split, rows in read.items() if rows.columns.left_out.get(column, _NULL) != _NULL]
+        column: [split for split, rows in read.items() if rows.columns.left_out.get(column, NULL) != NULL]
         for column in nulls
     }
 
@@ -237,12 +198,12 @@ def _holds_labels(column: str, labels: Packed, scheme: Scheme | None) -> bool:
     return are_labels(column, labels.counts()) if scheme == "sentence" else not is_skipped(labels)
 
 
-def _read(source: Source, training: _Columns | None, cells: Cells | None) -> _Rows:
+def _read(source: Source, training: ListColumns | None, cells: Cells | None) -> _Rows:
     """Reads the sentences of a file. Its columns must equal the training file's."""
     counts: Counter[Counted] = Counter()
     beside: dict[str, Any] = {}
     records = _records(source, cells, counts, beside)
-    columns: _Columns | None = None
+    columns: ListColumns | None = None
     places: list[str] = []
     lacking: Counter[str] = Counter()
     wordless = 0
@@ -252,13 +213,13 @@ def _read(source: Source, training: _Columns | None, cells: Cells | None) -> _Ro
         first = list(islice(records.rows, ROWS_SEEN))
         for location, _ in first[:1]:
             with errors_located(source, location):
-                columns = _columns([record for _, record in first], records.names, training)
+                columns = columns_of([record for _, record in first], records.names, training)
         if columns is None:
             return
         tasks = columns.tasks()
         for location, record in chain(first, records.rows):
             with errors_located(source, location):
-                sentence = _sentence(record, columns, tasks, lacking)
+                sentence = sentence_of(record, columns, tasks, lacking)
             if sentence is None:
                 wordless += 1
                 continue
@@ -282,14 +243,14 @@ def _records(
     first = list(islice(records.rows, ROWS_SEEN))
     rows: Iterator[tuple[str, Record]] = chain(first, records.rows)
     seen = [record for _, record in first]
-    if cells is None and not _holds_words(seen) and tool_of_rows(seen) is None:
+    if cells is None and not holds_words(seen) and tool_of_rows(seen) is None:
         cells = _cells(seen)
     if cells is not None:
         rows = _unpacked(source, rows, cells)
         first = list(islice(rows, ROWS_SEEN))
         rows = chain(first, rows)
         seen = [record for _, record in first]
-    tool = None if _holds_words(seen) else tool_of_rows(seen)
+    tool = None if holds_words(seen) else tool_of_rows(seen)
     if tool is None:
         return replace(records, rows=rows)
 
@@ -311,241 +272,3 @@ def _unpacked(
         with errors_located(source, location):
             record = cells.record(row)
         yield location, record
-
-
-# What is wrong with a row is a ValueError from here on: `at` adds the file and the place.
-
-
-def _words_column(record: Record) -> str | None:
-    """The column of words; None where no column holds a list of them."""
-    return next((name for name in _WORDS if is_list_of(record.get(name), str)), None)
-
-
-def _holds_words(rows: Sequence[Record]) -> bool:
-    """Whether rows have a column of words: the first of them that has words or spans tells."""
-    first = next((row for row in rows if _words_column(row) is not None or tool_of(row) is not None), None)
-    return first is not None and _words_column(first) is not None
-
-
-def _merged(rows: Sequence[Record]) -> Record:
-    """The columns of these rows, each with its first value, in a row with words, that is not null.
-
-    A list that the first row has not is no column: it is an error where it stands.
-    """
-    merged: Record = dict.fromkeys(rows[0])
-    for record in [row for row in rows if any(map(row.get, _WORDS))] or rows:
-        for column, value in record.items():
-            is_column = column in merged or not isinstance(value, list) or _names_numbers(column, rows[0])
-            if is_column and merged.get(column) is None:
-                merged[column] = value
-    return merged
-
-
-def _is_of_columns(record: Record) -> bool:
-    """Whether the only row of a file is the whole table: each value is a list, or has the numbers of rows."""
-    return not {*_WORDS, "text"}.isdisjoint(record) and all(
-        isinstance(value, list) or (isinstance(value, dict) and all(map(str.isdecimal, value)))
-        for value in record.values()
-    )
-
-
-def _columns(
-    rows: Sequence[Record], names: Mapping[str, Sequence[str]], training: _Columns | None
-) -> _Columns:
-    """The roles of the columns by the first rows of a file. Names of numbers may be in the training file."""
-    record = _merged(rows)
-    words = _words_column(record)
-    if words is None:
-        raise ValueError(_no_words(rows, record))
-    fields = {
-        column: _field(column, value, [row.get(column) for row in rows], names.get(column))
-        for column, value in record.items()
-        if not _names_numbers(column, record)
-    }
-    word_labels, sentence_labels, _ = beside_words(list(fields.values()), fields[words], in_file=True)
-    if training is not None:
-        word_labels = [column for column in fields if column in {*training.labels, *word_labels}]
-        sentence_labels = list(training.sentence_columns)
-    labels = {
-        column: _names_beside(column, record)
-        or names.get(column)
-        or (training.labels.get(column, ()) if training else ())
-        for column in word_labels
-    }
-    sentence_columns = {
-        column: names.get(column) or (training.sentence_columns.get(column, ()) if training else ())
-        for column in sentence_labels
-    }
-    roles = {words, *labels, *sentence_columns}
-    left_out = {column: _shown(record[column]) for column in fields if column not in roles}
-    if training is not None:
-        if not labels and record.keys().isdisjoint(sentence_columns):
-            return _Columns(words, {}, {}, left_out)  # of hidden gold
-        _check_like(labels, record, training)
-        for column in [column for column in labels if training.left_out.get(column) == _NULL]:
-            left_out[column] = _shown(record[column])  # as the reading report says
-            del labels[column]
-    elif not labels and not sentence_columns:
-        raise ValueError(_no_labels(words, record))
-    return _Columns(words, labels, sentence_columns, left_out)
-
-
-def _field(column: str, value: Any, seen: Sequence[Any], names: Sequence[str] | None) -> Field:
-    """A column of these first rows; its first value that is not null tells its type."""
-    if is_list_of(value, (str, int, NoneType)):
-        return Field(column, True, "text", seen)
-    content: Content = (
-        "text" if isinstance(value, str) else "names" if names and type(value) is int else "other"
-    )
-    return Field(column, isinstance(value, list), content, seen, tuple(names or ()))
-
-
-def _names_beside(column: str, record: Record) -> Sequence[str] | None:
-    """The names of the numbers of a column, where another column has them."""
-    names = record.get(f"{column}{_NAMES_SUFFIX}")
-    if names is not None and not is_list_of(names, str):
-        raise ValueError(f"{column}{_NAMES_SUFFIX} must be a list of names.")
-    return names
-
-
-def _no_words(rows: Sequence[Record], record: Record) -> str:
-    """Why rows without a list of words are not read."""
-    if len(rows) == 1 and _is_of_columns(record):
-        return (
-            "expected an object for each row, but found one of whole columns; write a list of rows, as "
-            'to_json(orient="records") of pandas does.'
-        )
-    if problem := word_rows(list(record)):
-        return problem
-    hint = (
-        " Texts are read from CSV, TSV or JSONL, or from the folder of a copy, as hub:FOLDER."
-        if any(map(is_text_column, record))
-        else ""
-    )
-    return f"expected a list of words in {' or '.join(_WORDS)}, but the columns are {_listed(record)}.{hint}"
-
-
-def _no_labels(words: str, record: Record) -> str:
-    """Why rows without labels are not read."""
-    if nested := [column for column, value in record.items() if value and is_list_of(value, list)]:
-        return (
-            f"{nested[0]} holds a list of labels for each word, and one label is learned; write a column for "
-            "each layer."
-        )
-    return (
-        f"expected a list of labels beside {words}, such as ner_tags, but the columns are {_listed(record)}."
-    )
-
-
-def _listed(record: Record) -> str:
-    """The names of the columns, with those that are null."""
-    return shortened(", ".join(f"{column} (null)" * (record[column] is None) or column for column in record))
-
-
-def _check_like(labels: Collection[str], record: Record, training: _Columns) -> None:
-    """Refuses columns of labels that are not those of training."""
-    if missing := [column for column in training.labels if column not in labels]:
-        raise ValueError(f"has no {missing[0]}, which the training file has.")
-    more = [column for column in labels if column not in training.labels]
-    if more := [column for column in more if training.left_out.get(column) != _NULL]:
-        raise ValueError(
-            f"has a column {more[0]}, which the training file has not; begin its name with {IGNORED} to skip "
-            "it."
-        )
-
-
-def _shown(value: Any) -> str:
-    """A value of a column that is left out, as JSON writes it."""
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _names_numbers(column: str, record: Record) -> bool:
-    """Whether a column has the names of another column's numbers."""
-    return column.endswith(_NAMES_SUFFIX) and column.removesuffix(_NAMES_SUFFIX) in record
-
-
-def _sentence(
-    record: Record, columns: _Columns, tasks: Mapping[str, str], lacking: Counter[str]
-) -> Sentence | None:
-    """The sentence of a row; None where it has no words.
-
-    `lacking` counts the rows with a word without a label, by task.
-    """
-    for column in record.keys() - columns.all:
-        if isinstance(record[column], list) and not _names_numbers(column, record):
-            raise ValueError(f"has also {shortened(column)}; every row needs the columns of the first.")
-    words = record.get(columns.words)
-    if not isinstance(words, list):
-        raise ValueError(f"{columns.words} must be a list of words.")
-    checked = columns.checked[columns.words]
-    if _checked(words, checked) is None:
-        if not is_list_of(words, str):
-            raise ValueError(f"{columns.words} must be a list of words.")
-        for number, word in enumerate(words, start=1):
-            check_characters(columns.words, word)
-            if not word.strip():
-                raise ValueError(f"word {number} of {columns.words} is empty.")
-            checked[word] = word
-    labels = {}
-    for column, names in columns.labels.items():
-        if column not in record:
-            raise ValueError(f"has no {column}; write null where a row has no labels of it.")
-        if (values := record[column]) is None:
-            continue
-        if not isinstance(values, list) or len(values) != len(words):
-            given = plural(len(values), "label") if isinstance(values, list) else "no list"
-            raise ValueError(
-                f"{column} has {given}, and {columns.words} {plural(len(words), 'word')}; both need one for "
-                f"each word. A column whose name begins with {IGNORED} is skipped."
-            )
-        checked_labels = columns.checked[column]
-        if (row := _checked(values, checked_labels)) is None:
-            labels_of_row = [_label(column, value, names, checked_labels) for value in values]
-            row = tuple(label for label in labels_of_row if label is not None)
-        if len(row) < len(values):
-            lacking[tasks[column]] += 1
-        else:
-            labels[tasks[column]] = row
-    for column, names in columns.sentence_columns.items():
-        if not is_blank(value := record.get(column)):
-            # Whether it is a label shows when all values are known: a text in a column like this is no error.
-            label = _label(column, value, names, {}) if names else str(value)
-            labels |= {} if label is None else {tasks[column]: (label,)}
-    whole = tuple(tasks[column] for column in columns.sentence_columns)
-    return Sentence(tuple(words), labels, text_tasks=whole) if words else None
-
-
-def _checked(values: Sequence[Any], checked: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The values, where each is a text that was checked before; else None. Fast, since it is of each row."""
-    try:
-        return tuple(map(checked.__getitem__, values))
-    except (KeyError, TypeError):  # a new text, or no text: a list has no hash
-        return None
-
-
-def _label(column: str, value: Any, names: Sequence[str], checked: dict[str, str]) -> str | None:
-    """The label as it is written, or the name of its number; None where the value stands for no label.
-
-    `checked` has the labels checked before.
-    """
-    if type(value) is str and value in checked:
-        return checked[value]
-    if value is None or is_code(value):
-        return None
-    if type(value) is int:
-        if not names:
-            raise ValueError(
-                f"{column} holds numbers, and their names are not in the file. Write the names as labels, or "
-                f'add the list of names, in JSON as "{column}{_NAMES_SUFFIX}" to the first row, in Parquet '
-                "and Arrow as a ClassLabel of datasets, or in a labels.json beside the file. A column whose "
-                "name begins with _ is skipped."
-            )
-        if not 0 <= value < len(names):
-            raise ValueError(f"{column} has the number {value}, and {plural(len(names), 'name')}.")
-        value = names[value]
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{column} has a label that is empty or no text: {shortened(json.dumps(value))}.")
-    if value not in checked:
-        check_characters(column, value)
-        checked[value] = value
-    return checked[value]
