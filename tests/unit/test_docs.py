@@ -184,6 +184,19 @@ def test_the_map_of_folders_names_every_package() -> None:
     assert (packages - named, named - packages) == (set(), set())
 
 
+def test_the_walks_are_short_and_name_what_is_there() -> None:
+    section = _section((DOCS / "architecture.md").read_text(encoding="utf-8"), "Three walks")
+    walks = [walk.splitlines() for walk in re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL)]
+    assert [len(walk) for walk in walks] == [
+        int(count) for count in re.findall(r"\*\*, (\d+) files", section)
+    ]
+    assert [len(walk) <= most for walk, most in zip(walks, (20, 12, 8), strict=True)] == [True] * 3
+    for line in (line for walk in walks for line in walk):
+        path, name = line.split()[:2]
+        source = (_ROOT / path).read_text(encoding="utf-8")
+        assert re.search(rf"^ *(?:def|class) {name}\b", source, re.MULTILINE), line
+
+
 def _anchors(page: Path) -> set[str]:
     """The anchors of a page's headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
