@@ -55,13 +55,13 @@ SETTINGS: dict[str, Number | None] = {
 
 
 def count(variable: str) -> int | None:
-    """A whole number, else the default. Raises MRNLabError."""
+    """The whole number that the variable holds, else its default. Raises MRNLabError."""
     value = _number(variable)
     return None if value is None else int(value)
 
 
 def seconds(variable: str) -> float:
-    """A number of seconds, else the default. Raises MRNLabError."""
+    """The seconds that the variable holds, else its default. Raises MRNLabError."""
     value = _number(variable)
     assert value is not None, f"{variable} has no default"
     return float(value)

@@ -87,7 +87,7 @@ def foreign_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """
 
     def run(task: str, given: Mapping[str, Any], content: bytes = b"", **_limits: Any) -> Any:
-        return json.loads(json.dumps(inside.here(task, json.loads(json.dumps(given)), content)))
+        return json.loads(json.dumps(inside.run_here(task, json.loads(json.dumps(given)), content)))
 
     monkeypatch.setattr(child, "run", run)
 

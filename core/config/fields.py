@@ -125,7 +125,7 @@ _ORDINARY = FieldView()
 
 
 def always(values: Values) -> bool:
-    """Every run has the field."""
+    """True: every run has the field."""
     return True
 
 

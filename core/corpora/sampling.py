@@ -35,7 +35,7 @@ def draw(
     return sentences[drawn], sentences[~drawn]
 
 
-def until(words: NDArray[np.int64], budget: int) -> int:
-    """How many sentences of so many words each reach the budget, from the first on; all where none does."""
+def sentences_for(words: NDArray[np.int64], budget: int) -> int:
+    """How many sentences, from the first on, reach a budget of words; all where these are too few."""
     reached = int(np.searchsorted(np.cumsum(words), budget)) + 1
     return min(reached, len(words))

@@ -36,7 +36,7 @@ class Errors:
 
 
 def errors(parts: Sequence[Confusion]) -> Errors | None:
-    """The sum over seeds; None where no predictions are known."""
+    """The confusions of the seeds of a configuration, summed; None where there are none."""
     return Errors(summed(parts), len(parts)) if parts else None
 
 

@@ -93,7 +93,7 @@ _refusals: dict[str, str] = {}
 
 
 def prove(content: bytes, kind: str) -> None:
-    """Reads all of a file, as whoever reads it afterwards. Raises Refused, or as pyarrow; may crash."""
+    """Reads all of a file, as its reader will. Raises Refused, or as pyarrow; may crash."""
     _, parts = batches(content, kind)
     rows = unpacked = 0
     for part in parts:

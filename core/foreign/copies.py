@@ -64,7 +64,7 @@ def keep(folder: str, config: str, files: Collection[str], target: str) -> dict[
     """
     source, kept = Path(folder), Path(target)
     imports()
-    with telling(folder):
+    with errors_as_sentences(folder):
         from datasets import disable_progress_bars
 
         disable_progress_bars()
@@ -330,7 +330,7 @@ def is_script(repository: str, script: str) -> str:
 
 
 @contextmanager
-def telling(name: str, unreachable: str = "") -> Iterator[None]:
+def errors_as_sentences(name: str, unreachable: str = "") -> Iterator[None]:
     """A context in which what `datasets`, YAML and Arrow raise becomes a CorpusError.
 
     `unreachable` is the sentence where files of the Hub cannot be had.

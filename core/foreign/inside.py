@@ -36,7 +36,7 @@ _TASKS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def here(task: str, given: Mapping[str, Any], content: bytes = b"", **_limits: Any) -> Any:
+def run_here(task: str, given: Mapping[str, Any], content: bytes = b"", **_limits: Any) -> Any:
     """The result of the task, in this process and without limits. Raises as `child.run`; may crash."""
     try:
         return _TASKS[task](content, **given)
@@ -54,7 +54,7 @@ def main() -> NoReturn:
     content = sys.stdin.buffer.read()
     _limit(request)
     try:
-        answer = {"result": here(request["task"], request["given"], content)}
+        answer = {"result": run_here(request["task"], request["given"], content)}
     except MemoryError:
         os._exit(NO_MEMORY)
     except Refused as refused:

@@ -24,7 +24,7 @@ def this_process() -> Owner:
 
 
 def process(pid: int) -> Owner:
-    """The same of another process of this machine. Raises psutil.NoSuchProcess."""
+    """Host, pid, start time and boot of another process of this machine. Raises psutil.NoSuchProcess."""
     return Owner(hostname(), pid, started_at(pid), boot_id())
 
 

@@ -50,7 +50,7 @@ def answers(table: ResultTable, a: str, b: str) -> list[Difference]:
 
 
 def differences(table: ResultTable, baseline: str) -> list[Difference]:
-    """Of every row from the row of that key, task by task."""
+    """The differences of every row from the row of that key, task by task."""
     others = [row.key for row in table.rows if row.key != baseline]
     return [delta for key in others for delta in answers(table, key, baseline)]
 
@@ -64,7 +64,7 @@ def mean_answer(table: ResultTable, a: str, b: str) -> Difference | None:
 
 
 def mean_differences(table: ResultTable, baseline: str) -> list[Difference]:
-    """Of every row from the row of that key in the mean over tasks."""
+    """The differences of every row from the row of that key in the mean over tasks."""
     deltas = (mean_answer(table, row.key, baseline) for row in table.rows if row.key != baseline)
     return [delta for delta in deltas if delta is not None]
 

@@ -64,7 +64,7 @@ class Configured(Protocol):
 
     @property
     def conditions(self) -> Conditions:
-        """On which scores depend besides the description."""
+        """What its scores depend on beside the description."""
 
     @property
     def dev(self) -> DevScores:

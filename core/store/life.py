@@ -158,7 +158,7 @@ class Life(Database):
             return self.request_stops([run_id])[run_id]
 
     def request_stops(self, ids: Collection[int]) -> dict[int, RunState]:
-        """The same for many runs in one transaction: the new state of each.
+        """Asks many runs to stop in one transaction; returns the new state of each.
 
         Runs that have ended and unknown ids are left out.
         """

@@ -156,7 +156,7 @@ def _conditions(run: TrainingRun) -> dict[str, str]:
 
 
 def data_of(run: TrainingRun) -> dict[str, str | int]:
-    """What a run reads, by the words for it: counts, and hashes of what has none."""
+    """Counts and hashes of what a run reads, by their names in messages."""
     data: dict[str, str | int] = {
         "the description": _hash(run.config.with_(device="auto").to_json().encode()),
         "the encoder": _hash(b"".join(_encoder_parts(run))),

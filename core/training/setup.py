@@ -150,7 +150,7 @@ class TrainingRun:
         return self.enter("train").batches.shuffled(self.order, skip)
 
     def enter(self, split: str) -> SplitData:
-        """The split and makes its cached states the current ones."""
+        """Returns the split, whose cached states become the current ones."""
         data = self.splits[split]
         if self.features is not None:
             table = self.features.table(*data.subwords, for_training=split == "train")

@@ -45,7 +45,7 @@ class Gain(Comparison):
 
     @property
     def verdict(self) -> str:
-        """As of any difference; but two scores of 0 are a floor and show no equivalence."""
+        """The verdict as of any difference, but two scores of 0 are a floor and show no equivalence."""
         return UNDECIDED if self.learned_nothing else super().verdict
 
     @property

@@ -206,9 +206,11 @@ class DecideOptions:
 @grouped
 def decide_verb(
     ctx: typer.Context,
-    run: Annotated[int, typer.Argument(metavar="RUN", help="A run of the one.", parser=run_number)],
+    run: Annotated[
+        int, typer.Argument(metavar="RUN", help="A run of the first configuration.", parser=run_number)
+    ],
     baseline: Annotated[
-        int, typer.Argument(metavar="BASELINE", help="A run of the other.", parser=run_number)
+        int, typer.Argument(metavar="BASELINE", help="A run of the other configuration.", parser=run_number)
     ],
     asked: DecideOptions,
     minutes: Annotated[

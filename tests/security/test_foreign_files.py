@@ -49,7 +49,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What the child process refuses by itself, before its limits and its gate do."""
-    monkeypatch.setattr(child, "run", inside.here)
+    monkeypatch.setattr(child, "run", inside.run_here)
     monkeypatch.setattr(arrow, "_refusals", {})
     yield
     gc.collect()  # `datasets` leaves files open where it fails, which in a child is of no consequence
@@ -452,7 +452,7 @@ def test_what_is_proved_is_remembered_and_changed_content_is_proved_anew(
 
     def run(task: str, given: Any, content: bytes) -> None:
         asked.append(content)
-        inside.here(task, given, content)
+        inside.run_here(task, given, content)
 
     monkeypatch.setattr(child, "run", run)
     monkeypatch.setattr(arrow, "_refusals", {})

@@ -404,7 +404,7 @@ def _from_hub(wanted: HubName) -> tuple[Mapping[str, Dataset], str]:
     from datasets.packaged_modules.cache.cache import Cache
 
     named = f"{wanted.source} in the revision {wanted.revision}"
-    with copies.telling(named, _unreachable(named)), quiet():
+    with copies.errors_as_sentences(named, _unreachable(named)), quiet():
         for ready in _prepared(wanted.source, wanted.config, wanted.revision)[-1:]:
             config, version, commit = ready.parts[-3:]
             copy = Cache(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from core.config.typed import real_number, whole_number
 from core.corpora.assembly import SPLITS
-from core.corpora.sampling import parts, stream, until
+from core.corpora.sampling import parts, sentences_for, stream
 from core.corpora.types import Corpus, Sentences, Split
 from core.errors import CorpusError
 
@@ -202,7 +202,7 @@ class Apart(CorpusRecipe):
                         f"{corpus.name}: {budget:,} training words were asked for {task}, and the sentences "
                         f"dealt to it have {words:,}; ask for fewer."
                     )
-                which = which[: until(whole.words[which], budget)]
+                which = which[: sentences_for(whole.words[which], budget)]
             if len(which):
                 sizes.append(f"{task} {int(whole.words[which].sum()):,}")
                 train.append(whole.take(which).only([task]))

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.corpora.derived.recipes import CorpusRecipe, option
-from core.corpora.sampling import stream, until
+from core.corpora.sampling import sentences_for, stream
 from core.corpora.types import Column, Corpus, Planted, Sentences, Task
 from core.errors import CorpusError
 from core.tasks import KINDS
@@ -240,10 +240,12 @@ class Simulated(CorpusRecipe):
         order = annotated[stream(seed, "simulated", "").permutation(len(annotated))]
         others = {}
         for name, budget in budgets.items():
-            taken = until(train.words[order[::-1]], budget)
+            taken = sentences_for(train.words[order[::-1]], budget)
             others[name] = order[::-1][:taken]
             order = order[: len(order) - taken]
-        real_sentences = order if self.tokens is None else order[: until(train.words[order], self.tokens)]
+        real_sentences = (
+            order if self.tokens is None else order[: sentences_for(train.words[order], self.tokens)]
+        )
         if train.words[real_sentences].sum() < (self.tokens or 1) or any(
             train.words[others[name]].sum() < budgets[name] for name in others
         ):
