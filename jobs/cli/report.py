@@ -88,7 +88,7 @@ def verify_verb(
 
     text = _read(given_path(file))
     with _of_exports(exports) if exports else opened_store(ctx) as store:
-        verified = verify(store, text)
+        verified = verify(store, text, "among these exports" if exports else "in this store")
     if json_:
         print_json(
             {

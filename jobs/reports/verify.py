@@ -73,11 +73,11 @@ class _Reader(HTMLParser):
             self._texts.append(data)
 
 
-def verify(store: Store, text: str) -> Verified:
+def verify(store: Store, text: str, place: str = "in this store") -> Verified:
     """Compares what a report shows and keeps with what the runs of the store give.
 
-    Runs are found by their hashes, whatever their numbers here. Raises MRNLabError where the text is no
-    report, or none of its runs is in the store.
+    Runs are found by their hashes, whatever their numbers here. `place` says in sentences where they are.
+    Raises MRNLabError where the text is no report, or none of its runs is in the store.
     """
     file = _read(text)
     document = json.loads(file.document)
@@ -87,15 +87,15 @@ def verify(store: Store, text: str) -> Verified:
             f"The report was made by mrnlab {document['mrnlab']}, and this is {__version__}: rules of choice "
             "and tests may have changed between them."
         )
-    ids, missing = _runs_here(store, document["runs"])
+    ids, missing = _runs_here(store, document["runs"], place)
     problems += missing
     if not ids:
-        raise MRNLabError(f"None of the report's runs is in this store as it was. {problems[-1]}")
+        raise MRNLabError(f"None of the report's runs is {place} as it was. {problems[-1]}")
     here, _ = answered(store, ids, document["split"])
     by_data = {each.data: each for each in here}
     kept = {str(each["data"]): each for each in document["answers"]}
     for data in kept.keys() - by_data.keys():
-        problems.append(f"The store has no results on {data}.")
+        problems.append(f"There are no results on {data} {place}.")
     figures = 0
     for data, each in by_data.items():
         if data not in kept:
@@ -150,7 +150,7 @@ def _joined(text: str) -> str:
     return " ".join(text.split())
 
 
-def _runs_here(store: Store, hashes: Mapping[str, str]) -> tuple[list[int], list[str]]:
+def _runs_here(store: Store, hashes: Mapping[str, str], place: str) -> tuple[list[int], list[str]]:
     """The numbers of the report's runs in this store, and a sentence on those that it lacks."""
     finished = store.runs(states={RunState.SUCCEEDED}, archived=None)
     here: dict[str, list[int]] = {}
@@ -163,7 +163,7 @@ def _runs_here(store: Store, hashes: Mapping[str, str]) -> tuple[list[int], list
     names = first_of([f"run {run_id}" for run_id in lacking])
     return ids, [
         f"{plural(len(lacking), 'run')} of the report, by its numbers {names}, "
-        f"{'is' if len(lacking) == 1 else 'are'} not in this store with the same description and scores."
+        f"{'is' if len(lacking) == 1 else 'are'} not {place} with the same description and scores."
     ]
 
 
