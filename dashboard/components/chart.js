@@ -100,12 +100,15 @@ function fit(layout, { node, data }) {
     if (ends !== layout.annotations?.length) layout.margin = { ...layout.margin, r: 8 }
   }
   const { l = 80, r = 80, t = 100, b = 80 } = layout.margin ?? {}
-  const room = { xaxis: width - l - r, yaxis: data.height - t - b }
-  for (const axis of AXES) {
-    const { title, ticktext, tickvals } = layout[axis] ?? {}
-    if (title?.text) title.text = wrapped(title.text, room[axis])
+  // The margin grows with the names of rows, which leave the less to the axis below.
+  const names = (layout.yaxis?.ticktext ?? []).flatMap((name) => name.split("<br>").map((line) => line.length))
+  const across = width - Math.max(l, LETTER_PX * Math.max(0, ...names)) - r
+  for (const axis of Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name))) {
+    const { title, ticktext, tickvals, domain = [0, 1] } = layout[axis]
+    const room = (axis[0] === "x" ? across : data.height - t - b) * (domain[1] - domain[0])
+    if (title?.text) title.text = wrapped(title.text, room)
     // Where names would overlap, some are left out.
-    const every = Math.ceil(((ticktext?.length ?? 0) * TICK_PX) / room[axis])
+    const every = Math.ceil(((ticktext?.length ?? 0) * TICK_PX) / room)
     const kept = (_, place) => place % every === 0
     if (every > 1) Object.assign(layout[axis], { ticktext: ticktext.filter(kept), tickvals: tickvals.filter(kept) })
   }

@@ -171,8 +171,10 @@ def curves(
     large: str = TOTAL,
     hidden: Collection[str] = (),
     conditions: Mapping[int, Conditions] = MappingProxyType({}),
+    most: int = _LARGE_POINTS,
 ) -> CurvesView:
-    """One metric of these runs. `tasks` orders the panels; `large` names the one shown large.
+    """One metric of these runs. `tasks` orders the panels; `large` names the one shown large, with at most
+    `most` points a line.
 
     `hidden` has keys of lines and of configurations. `conditions` tell which runs of a configuration a mean
     may include (`core.results.samples.one_per_seed`).
@@ -205,7 +207,7 @@ def curves(
     return CurvesView(
         metric,
         reading,
-        _panel(reading, large, shown.get(large, []), _LARGE_POINTS),
+        _panel(reading, large, shown.get(large, []), most),
         tuple(_panel(reading, task, lines, _SMALL_POINTS) for task, lines in shown.items() if task != large),
         _legend(groups, large),
         max((float(line.x[-1]) for lines in shown.values() for line in lines), default=1.0),

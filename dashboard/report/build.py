@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -23,13 +23,14 @@ from core.store import Store
 from core.wording import plural
 from dashboard.components.charts import MATRIX, MATRIX_HELPERS, read_asset, script
 from dashboard.report import examples, figures, training
-from dashboard.report.placed import Placed, markdown_html
-from jobs.reports.answered import answered, run_hashes
+from dashboard.report.placed import NotThere, Placed, markdown_html
+from jobs.reports.answered import answered, run_hashes, title
 from jobs.reports.appendix import appendix, configuration
 from jobs.reports.html import html, html_text
+from jobs.reports.parts import Part
 
 MOST_BYTES = 10_000_000
-"""The size above which the players of relations show fewer steps."""
+"""The size above which players show fewer steps and curves fewer points, and parts are left out."""
 _SCRIPTS: Mapping[str, tuple[str, ...]] = {
     "chart": ("chart.js",),
     "matrix": (*MATRIX_HELPERS, "matrix.js"),
@@ -53,15 +54,42 @@ class Section:
 
 
 def build(store: Store, asked: ReportAsked, made: datetime | None = None) -> Report:
-    """The report. Raises MRNLabError where nothing can be reported of these runs."""
-    for most_steps in training.STEPS:
-        report = _built(store, asked, made or datetime.now(UTC), most_steps)
-        if len(report.html.encode()) <= MOST_BYTES:
-            break
+    """The report. What makes it larger than MOST_BYTES is thinned, then left out, the largest part first.
+
+    Raises MRNLabError where nothing can be reported of these runs.
+    """
+    made, left_out = made or datetime.now(UTC), dict[str, str]()
+    for detail in training.DETAILS:
+        report, sizes = _built(store, asked, made, detail, left_out)
+        if _size(report.html) <= MOST_BYTES:
+            return report
+    while _size(report.html) > MOST_BYTES:
+        if not sizes:
+            raise MRNLabError(
+                f"The figures of these {len(asked.runs):,} runs take {_size(report.html) / 1e6:.1f} MB, "
+                f"and a report has at most {MOST_BYTES / 1e6:.0f}. Choose fewer runs."
+            )
+        largest = max(sizes, key=sizes.__getitem__)
+        left_out[largest] = (
+            f"It would take {sizes[largest] / 1e6:.1f} MB, and a report has at most {MOST_BYTES / 1e6:.0f}. "
+            "Choose fewer runs."
+        )
+        report, sizes = _built(store, asked, made, detail, left_out)
     return report
 
 
-def _built(store: Store, asked: ReportAsked, made: datetime, most_steps: int) -> Report:
+def _size(text: str) -> int:
+    return len(text.encode())
+
+
+def _built(
+    store: Store,
+    asked: ReportAsked,
+    made: datetime,
+    detail: training.Detail,
+    left_out: Mapping[str, str],
+) -> tuple[Report, dict[str, int]]:
+    """The report without the parts that are `left_out` for a reason, and the size of each other part."""
     of_data, results = answered(store, asked.runs, asked.split)
     first, placed = of_data[0], Placed()
 
@@ -74,25 +102,30 @@ def _built(store: Store, asked: ReportAsked, made: datetime, most_steps: int) ->
         "table": lambda: figures.table(of_data),
         "forest": lambda: figures.forests(of_data, placed),
         "against": lambda: figures.against(of_data, store, placed),
-        "curves": lambda: training.training(first, store, placed),
+        "curves": lambda: training.training(first, store, placed, detail),
         "where": lambda: figures.where(apart(), placed),
         "errors": lambda: figures.errors(apart()),
-        "relations": lambda: training.relations(of_data, store, placed, most_steps),
+        "relations": lambda: training.relations(of_data, store, placed, detail),
         "sentences": lambda: examples.sentences(first, store, placed),
-        "configuration": lambda: "".join(map(html, configuration(store, asked.runs))),
-        "appendix": lambda: _folded("".join(html(part) for part in appendix(store, asked.runs))),
+        "configuration": lambda: _folded(_CONFIGURATION, configuration(store, asked.runs), len(of_data) > 1),
+        "appendix": lambda: _folded(_APPENDIX, appendix(store, asked.runs)),
     }
     texts = _texts(asked)
-    sections = []
+    sections, sizes = [], {}
     for name in PARTS:
         if name not in asked.parts:
             if name in texts:
                 sections.append(Section(name, "", text=texts[name]))
             continue
+        text, before = texts.get(name, ""), len(placed.things)
         try:
-            section = Section(name, PARTS[name], makers[name](), text=texts.get(name, ""))
+            if name in left_out:
+                raise NotThere(left_out[name])
+            section = Section(name, PARTS[name], makers[name](), text=text)
+            sizes[name] = _size(section.html) + _size(_json(placed.things[before:]))
         except MRNLabError as error:
-            section = Section(name, PARTS[name], missing=str(error), text=texts.get(name, ""))
+            del placed.things[before:]  # their places are not there
+            section = Section(name, PARTS[name], missing=str(error), text=text)
         sections.append(section)
     runs = [run for each in of_data for run in each.runs]
     document = {
@@ -104,24 +137,26 @@ def _built(store: Store, asked: ReportAsked, made: datetime, most_steps: int) ->
         "answers": [each.document for each in of_data],
     }
     seeds = {run.config.seed for run in runs}
-    return Report(
-        _page(
-            title=asked.title or first.title,
-            made=f"{made:%-d %B %Y}",
-            counts=f"{plural(len(runs), 'run')}, {plural(len(seeds), 'seed')}",
-            opening=texts.get("", ""),
-            notes=[note for note in (results.note,) if note],
-            sections=sections,
-            placed=placed,
-            document=document,
-        ),
-        {section.name: section.missing for section in sections if section.missing},
+    page = _page(
+        title=asked.title or title(of_data),
+        made=f"{made:%-d %B %Y}",
+        counts=f"{plural(len(runs), 'run')}, {plural(len(seeds), 'seed')}",
+        opening=texts.get("", ""),
+        notes=[note for note in (results.note,) if note],
+        sections=sections,
+        placed=placed,
+        document=document,
     )
+    return Report(page, {section.name: section.missing for section in sections if section.missing}), sizes
 
 
-def _folded(text: str) -> str:
-    about = "Data, dev beside test scores, every hyperparameter with how it was chosen, commands, versions"
-    return f"<details><summary>{about}</summary>{text}</details>"
+_CONFIGURATION = "By data set what was trained, where and at which cost, with the commands"
+_APPENDIX = "Data, dev beside test scores, every hyperparameter with how it was chosen, commands, versions"
+
+
+def _folded(about: str, parts: Sequence[Part], is_folded: bool = True) -> str:
+    text = "".join(map(html, parts))
+    return f"<details><summary>{about}</summary>{text}</details>" if is_folded else text
 
 
 def _texts(asked: ReportAsked) -> dict[str, str]:

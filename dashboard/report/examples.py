@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from core.plain_text import shortened
 from core.results.comparisons import Difference, run_pairs
 from core.results.scored_text import Labels, scored_text
 from core.store import Run, Store
@@ -20,6 +21,8 @@ from jobs.reports.parts import Sheet
 _EACH = 2
 """So many sentences that each of the two labels better."""
 _MOST_WORDS = 30
+_MOST_LETTERS = 1_000
+"""So much of a text is shown."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,14 @@ def sentences(first: Answered, store: Store, placed: Placed) -> str:
     if main.kind.reads != "words":
         lines = [
             (
-                " ".join(text.sentences[place].tokens)
-                + "".join(f" ‖ {' '.join(second)}" for second in [text.sentences[place].second] if second),
+                shortened(
+                    " ‖ ".join(
+                        " ".join(of)
+                        for of in (text.sentences[place].tokens, text.sentences[place].second)
+                        if of
+                    ),
+                    _MOST_LETTERS,
+                ),
                 *(of[place][0] for of in (main.gold, main.a, main.b)),
             )
             for place in chosen

@@ -16,33 +16,49 @@ from dashboard.launch.paradigms import WORDS
 from dashboard.report.placed import NotThere, Placed, caption
 from dashboard.shared import resources
 from dashboard.theme import PARADIGM_NAMES, ramp
-from jobs.reports.answered import Answered
+from jobs.reports.answered import Answered, overview
 from jobs.reports.html import html, html_text
 from jobs.reports.where import where_sheets
 
-_MOST_AGAINST = 2
+_MOST_AGAINST, _MOST_DATA = 2, 3
 _MARKED = "Filled marks are decided, hollow ones undecided."
 
 
 def answer(of_data: Sequence[Answered]) -> str:
-    """The question and the answer on each data."""
-    pieces = []
-    for each in of_data:
-        lines = "".join(
-            f'<li><span class="task">{html_text(task)}</span> {html_text(sentence)}</li>'
-            for task, sentence in each.lines
-        )
-        pieces.append(
-            f'<p class="question">{html_text(each.question)}</p>'
-            f'<p class="answer">{html_text(each.sentence)}</p><ul class="verdicts">{lines}</ul>'
-        )
+    """The question and the answer; of several data what they give together, then the answer on each."""
+    if len(of_data) == 1:
+        return _answer(of_data[0], question=of_data[0].question) + _explained(of_data)
+    together = "".join(f'<p class="answer">{html_text(sentence)}</p>' for sentence in overview(of_data))
+    apart = "".join(f"<h3>{html_text(each.about)}</h3>{_answer(each)}" for each in of_data)
+    return together + _explained(of_data) + f'<div class="each">{apart}</div>'
+
+
+def _answer(each: Answered, *, question: str = "") -> str:
+    asked = f'<p class="question">{html_text(question)}</p>' if question else ""
+    lines = "".join(
+        f'<li><span class="task">{html_text(task)}</span> {html_text(sentence)}</li>'
+        for task, sentence in each.lines
+    )
+    return f'{asked}<p class="answer">{html_text(each.sentence)}</p><ul class="verdicts">{lines}</ul>'
+
+
+def _explained(of_data: Sequence[Answered]) -> str:
+    """What differences, verdicts and paradigms are."""
     matters = 100 * of_data[0].table.matters
     explained = (
-        f"Differences are points (score times 100), paired by seed, with their {CONFIDENCE:.0%} interval. "
+        "Each method is trained once for each seed, a random start. Differences are points (score times 100) "
+        f"between runs of one seed, with their {CONFIDENCE:.0%} interval. "
         f"Higher, lower: a significant difference. Equivalent: surely smaller than {matters:g} points. "
-        "Undecided: neither; more seeds may decide it. Dev chooses among candidates, test reports."
+        "Undecided: neither; more seeds may decide it. Settings such as λ are chosen on dev data."
     )
-    return "".join(pieces) + caption(explained) + _paradigms(of_data)
+    if any(each.runs[0].config.corpus.startswith("simulated:") for each in of_data):
+        explained += " α: the chance that a simulated task keeps a label of the task that it is made from."
+    return caption(explained) + _paradigms(of_data)
+
+
+def _named(of_data: Sequence[Answered], each: Answered) -> str:
+    """A heading that says which of several data follows."""
+    return f"<h3>{html_text(each.about)}</h3>" if len(of_data) > 1 else ""
 
 
 def _paradigms(of_data: Sequence[Answered]) -> str:
@@ -61,7 +77,7 @@ def table(of_data: Sequence[Answered]) -> str:
     pieces = []
     for each in of_data:
         name, sheet = next(iter(each.sheets.items()))
-        pieces.append(html(sheet, name=name))
+        pieces += [_named(of_data, each), html(sheet, name=name)]
         pieces += [caption(note) for note in each.table.notes]
     return "".join(pieces)
 
@@ -79,21 +95,24 @@ def forests(of_data: Sequence[Answered], placed: Placed) -> str:
         if not of_tasks:
             colours = {name: ramp(place) for place, name in enumerate(view.targets)}
         alt = f"Differences from {baseline.name} on {each.data} with their 95% intervals"
-        pieces.append(placed.chart(forest_chart(view, colours), alt))
-        pieces.append(caption(_MARKED))
+        pieces += [_named(of_data, each), placed.chart(forest_chart(view, colours), alt)]
         name, sheet = list(each.sheets.items())[1]
         pieces.append(f"<details><summary>In numbers</summary>{html(sheet, name=name)}</details>")
     if not pieces:
         raise NotThere("There are no two rows with scores on the same data to compare.")
-    return "".join(pieces)
+    return caption(_MARKED) + "".join(pieces)
 
 
 def against(of_data: Sequence[Answered], store: Store, placed: Placed) -> str:
-    """Scores against the numbers in which configurations differ."""
+    """Scores against the numbers in which configurations differ, on the data with the most runs."""
     pieces: list[str] = []
-    for each in of_data:
-        conditions = store.conditions(each.runs)
-        for series in number_series(each.runs, conditions)[:_MOST_AGAINST]:
+    having = [
+        (each, conditions, series)
+        for each in of_data
+        if (series := number_series(each.runs, conditions := store.conditions(each.runs)))
+    ]
+    for each, conditions, all_series in having[:_MOST_DATA]:
+        for series in all_series[:_MOST_AGAINST]:
             base = next(iter(baselines(series, each.runs, conditions)), None)
             ids = [*series.run_ids, *(base.run_ids if base else ())]
             view = scores_against(series, store.scores(ids, with_reports=False), base)
@@ -101,9 +120,11 @@ def against(of_data: Sequence[Answered], store: Store, placed: Placed) -> str:
             alt = f"Dev and test scores against {series.title} with their 95% intervals"
             best = view.dev_choice
             chosen = "" if best is None else f" Dev is highest at {series.value_text(best)} (dashed)."
-            pieces += [placed.chart(figure, alt), caption(f"{each.data}, against {series.title}.{chosen}")]
+            pieces += [placed.chart(figure, alt), caption(f"{each.about}, against {series.title}.{chosen}")]
     if not pieces:
         raise NotThere("No two configurations of these runs differ in one number alone, such as λ.")
+    if len(having) > _MOST_DATA:
+        pieces.append(caption(f"These are the {_MOST_DATA} of {len(having)} data sets with the most runs."))
     return "".join(pieces)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,21 @@ from jobs.reports.html import html_text
 
 MODES = {"task": "tasks", "label": "labels"}
 """The relations that a report shows; those of features are thousands of cells without names."""
-STEPS = (80, 24, 8)
-"""The most steps of a player; the next number where the file would be too large."""
 
 
-def training(first: Answered, store: Store, placed: Placed) -> str:
+@dataclass(frozen=True)
+class Detail:
+    """The most steps of a player, and the most points of a curve."""
+
+    steps: int
+    points: int
+
+
+DETAILS = (Detail(80, 960), Detail(24, 480), Detail(8, 120), Detail(2, 30))
+"""What is shown; the next where the file would be too large."""
+
+
+def training(first: Answered, store: Store, placed: Placed, detail: Detail) -> str:
     """The dev score over training: a line a configuration, its mean over seeds, and a chart for each task."""
     ids = [run.id for run in first.runs]
     stored = store.metrics_since(
@@ -47,25 +58,28 @@ def training(first: Answered, store: Store, placed: Placed) -> str:
         tasks,
         large=large,
         conditions=store.conditions(first.runs),
+        most=detail.points,
     )
     if not view.legend:
         raise NotThere("No curve of a dev score is stored for these runs.")
     legend = "".join(key(group.configuration.name, group.configuration.colour) for group in view.legend)
     of = large or "mean of tasks"
     about = (
-        f"{first.data}, dev score of {of} over the steps of training; a band is ± SD over seeds. "
+        f"{first.about}, dev score of {of} over the steps of training; a band is ± SD over seeds. "
         "Dotted: STL, dashed: MTL, solid: MRN. ◆ the epoch whose weights were kept."
     )
+    if detail != DETAILS[0]:
+        about += f" Thinned: about {detail.points} points a line."
     alt = f"Dev score of {of} over training, {plural(len(view.large.lines), 'line')}"
     return f'<ul class="key">{legend}</ul>{placed.chart(curve_chart(view, view.large), alt)}{caption(about)}'
 
 
-def relations(of_data: Sequence[Answered], store: Store, placed: Placed, most_steps: int) -> str:
+def relations(of_data: Sequence[Answered], store: Store, placed: Placed, detail: Detail) -> str:
     """The players of the relations between tasks and between labels, of the first MRN row's seeds."""
     pieces: list[str] = []
     runs, snapshots = _with_relations(of_data, store)
     steps = views.aligned(runs, snapshots)
-    places = np.unique(np.linspace(0, len(steps.steps) - 1, most_steps).round().astype(int))
+    places = np.unique(np.linspace(0, len(steps.steps) - 1, detail.steps).round().astype(int))
     thinned = views.AlignedSteps(
         tuple(tuple(keys[place] for place in places) for keys in steps.keys),
         tuple(steps.shares[place] for place in places),

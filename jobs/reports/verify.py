@@ -14,7 +14,7 @@ from core.errors import MRNLabError
 from core.plain_text import shortened
 from core.store import RunState, Store
 from core.wording import first_of, plural
-from jobs.reports.answered import Answered, answered, run_hashes
+from jobs.reports.answered import Answered, answered, overview, run_hashes
 from jobs.reports.html import html
 
 DOCUMENT = "mrnlab-report"
@@ -96,6 +96,13 @@ def verify(store: Store, text: str, place: str = "in this store") -> Verified:
     kept = {str(each["data"]): each for each in document["answers"]}
     for data in kept.keys() - by_data.keys():
         problems.append(f"There are no results on {data} {place}.")
+    if file.answers and len(here) > 1:
+        shown = set(map(_joined, file.answers))
+        problems += [
+            f"The report does not say, as the runs do: {sentence}"
+            for sentence in overview(here)
+            if sentence not in shown
+        ]
     figures = 0
     for data, each in by_data.items():
         if data not in kept:

@@ -12,13 +12,20 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from core.report import ReportAsked
 from core.store import Store
+from core.studies.recorded import records_of
 from dashboard.report.build import build
+from jobs.exchange.run_table import RunTable
 from tests.journeys.browser import ARTEFACTS, VIEWPORT, barriers, picture
 from tests.journeys.conftest import Laboratory
 from tests.security.hostile import MARKUP, fill_hostile
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
+_CLIPPED = """[...document.querySelectorAll(".chart text")].filter((text) => {
+  const [at, room] = [text, text.closest(".chart")].map((element) => element.getBoundingClientRect())
+  return at.width && (at.left < room.left - 1 || at.right > room.right + 1 || at.bottom > room.bottom + 1)
+}).map((text) => text.textContent)"""
+"""The texts of charts that lie beyond their chart."""
 _TEXT = "The *researcher's* text.\n\n@relations\nOn relations."
 
 
@@ -82,6 +89,7 @@ def test_a_report_is_drawn_and_accessible(browser: Browser, file: Path, width: i
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert ground == ("rgb(18, 22, 26)" if dark else "rgb(255, 255, 255)")
+        assert page.evaluate(_CLIPPED) == []
         assert barriers(page) == []
         picture(page, f"report-{width}-{'dark' if dark else 'light'}")
 
@@ -104,6 +112,41 @@ def test_a_report_prints_light_and_unfolded(browser: Browser, file: Path) -> Non
         (ARTEFACTS / "report.pdf").write_bytes(printed)
         assert printed.count(b"/Type /Page\n") > 3
         assert report.page.locator("details[open]").count() == 0, "it is as before"
+
+
+@pytest.fixture(scope="module")
+def file_of_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report on the recorded runs of a study, in a laboratory that has no others."""
+    home = tmp_path_factory.mktemp("study")
+    url = f"sqlite:///{home / 'runs.db'}"
+    with pytest.MonkeyPatch.context() as patch, contextlib.closing(Store.open(url)) as store:
+        patch.setenv("MRNLAB_DB", url)
+        RunTable(records_of("priors")[0].path).restore(store)
+        report = build(store, ReportAsked(url, tuple(run.id for run in store.runs())))
+    path = home / "study.html"
+    path.write_text(report.html, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False)])
+def test_a_report_of_a_study_is_drawn_and_accessible(
+    browser: Browser, file_of_study: Path, width: int, dark: bool
+) -> None:
+    with opened(browser, file_of_study, width=width, dark=dark) as report:
+        page = report.page
+        expect(page.locator("#answer > .answer")).to_contain_text("18 differences on 11 data sets")
+        expect(page.locator("#forest .main-svg").last).to_be_visible()
+        expect(page.locator("#relations .missing")).to_contain_text(
+            "None of these runs is of MRN with stored"
+        )
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate(_CLIPPED) == []
+        assert barriers(page) == []
+        page.screenshot(path=ARTEFACTS / f"report-study-{width}-{'dark' if dark else 'light'}.png")
+        if width == VIEWPORT["width"] and not dark:
+            printed = page.pdf(prefer_css_page_size=True)
+            (ARTEFACTS / "report-study.pdf").write_bytes(printed)
+            assert printed.count(b"/Type /Page\n") > 10
 
 
 def test_hostile_names_execute_nothing(browser: Browser, tmp_path: Path, laboratory: Path) -> None:

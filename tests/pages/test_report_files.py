@@ -16,10 +16,13 @@ from typer.testing import CliRunner
 from core.errors import ConfigError, MRNLabError
 from core.report import PARTS, Report, ReportAsked
 from core.store import RunState, Store
+from core.studies import STUDIES
+from core.studies.recorded import records_of
 from dashboard.report.build import MOST_BYTES, build
 from dashboard.report.placed import key, markdown_html
 from dashboard.theme import PARADIGM_COLOURS, of_theme
 from jobs.cli.app import app
+from jobs.exchange.run_table import RunTable
 from jobs.reports.verify import verify
 from tests.pages.filled_store import fill
 
@@ -147,6 +150,40 @@ def test_markdown_of_a_researcher_has_no_html_and_no_pictures() -> None:
     assert {tag for tag, _ in _Elements(made).found} <= {"div", "p", "h3", "a"}
     assert "javascript:" not in re.sub(r">[^<]*<", "><", made)
     assert "&lt;script&gt;" in made
+
+
+@pytest.fixture
+def of_study(laboratory: Path) -> Iterator[tuple[Store, ReportAsked]]:
+    """A store with the recorded runs of a study, and what is asked of three of its settings."""
+    with contextlib.closing(Store.open(f"sqlite:///{laboratory / 'runs.db'}")) as store:
+        RunTable(records_of("priors")[0].path).restore(store)
+        corpora = {STUDIES["priors"].settings[place].base["corpus"] for place in (4, 6, 7)}
+        runs = [run.id for run in store.runs() if run.config.corpus in corpora]
+        yield store, ReportAsked(store.url, tuple(runs), parts=("answer", "table", "relations"))
+
+
+def test_a_report_of_a_study_names_its_data_in_words_and_counts_verdicts(
+    of_study: tuple[Store, ReportAsked],
+) -> None:
+    store, asked = of_study
+    report = build(store, asked)
+    assert "<h1>MRN against MTL on 3 data sets</h1>" in report.html
+    (counts,) = re.findall(
+        r'<p class="answer">(MRN against MTL, \d+ differences on 3 data sets: .*?)</p>', report.html
+    )
+    verdicts = re.findall(r'<span class="task">(?!mean of)[^<]*</span> (\w+),', report.html)
+    numbers = {
+        word: int(number) for number, word in re.findall(r"(\d+) (higher|lower|equivalent|undecided)", counts)
+    }
+    assert numbers == {word: verdicts.count(word) for word in numbers}
+    titles = {setting.title for setting in STUDIES["priors"].settings}
+    headings = re.findall(r"<h3>([^<]*)</h3>", report.html)
+    assert len(headings) == 6, "of answers and of tables"
+    assert set(headings) <= titles
+    assert "α: the chance that a simulated task keeps a label" in report.html
+    assert verify(store, report.html).problems == ()
+    (problem,) = verify(store, report.html.replace(counts, "MRN wins.")).problems
+    assert problem == f"The report does not say, as the runs do: {counts}"
 
 
 def test_verify_finds_no_difference_in_a_report_as_it_was_made(store: Store, whole: Report) -> None:
