@@ -168,7 +168,7 @@ _PLAUSIBLE: dict[str, tuple[str, ...]] = {
     "format_": ("markdown", "latex"),
     "tag.format_": ("json", "conll"),
     "report_": ("table", "markdown", "latex", "curves", "csv", "json"),
-    "part": ("table 1", "merit"),
+    "part": ("table 1", "pooling"),
     "record": ("record.csv", "record.csv.gz", "new.csv", "link.csv"),
     "tables": ("tables",),
     "folder": ("new", "out/new"),

@@ -2,7 +2,7 @@
 
 Over a frozen encoder tasks share the prior alone, and STL is MTL; the controls there are `ridge`, heads that
 are drawn to zero independently of each other, and `pooled`, one row for all labels of a name, as a head that
-is trained on the words of all tasks. The part `merit` asks what MRN has over pooling, on new
+is trained on the words of all tasks. The part `pooling` asks what MRN has over pooling, on new
 seeds, of which the first two choose λ on dev. Fine-tuned, the encoder itself is shared.
 """
 
@@ -124,7 +124,7 @@ _METHODS = (
         base="pooled",
     ),
 )
-_MERIT = ("mtl", "pooled", "fixed", "mrn")
+_POOLING = ("mtl", "pooled", "fixed", "mrn")
 _MIXED = ("mtl", "pooled", "pooled-alpha", "fixed", "mrn")
 _OTHERS = ("mtl", "pooled", "pooled-words", "mrn-all", "paper-wide")
 _FROZEN = ("mtl", "ridge", "task", "task-label", "all", "all-shrunk", "map", "paper")
@@ -182,8 +182,8 @@ _FRESH = (11, 12, 13, 14, 15)
 """New seeds; the first two choose by dev scores."""
 
 
-def _merit(setting: Setting) -> Setting:
-    return replace(setting, part="merit", seeds=_FRESH)
+def _pooling(setting: Setting) -> Setting:
+    return replace(setting, part="pooling", seeds=_FRESH)
 
 
 _BASES = {"ner": ("conll2003", "NER"), "upos": ("ud-lines", "UPOS of LinES")}
@@ -196,7 +196,7 @@ def _mixture(name: str, others: str, alpha: str, methods: tuple[str, ...], optio
     corpus, title = _BASES[task]
     made = f"simulated:{corpus}?task={task}&tasks=5&alpha={alpha}&samples=2000&tokens=500&dev=250{options}"
     tasks = beside_simulated(task, 5)
-    return _merit(_frozen(name, f"{title}, 500 words, beside {others}", made, tasks, 20, methods, task))
+    return _pooling(_frozen(name, f"{title}, 500 words, beside {others}", made, tasks, 20, methods, task))
 
 
 def _real(name: str, title: str, corpora: str, words: Mapping[str, int], targets: str) -> Setting:
@@ -204,7 +204,7 @@ def _real(name: str, title: str, corpora: str, words: Mapping[str, int], targets
     budgets, tasks = ",".join(map(str, words.values())), ",".join(words)
     corpus = f"apart:{corpora}?tokens={budgets}&tasks={tasks}&dev=250&test=1000"
     # With equal budgets words are alike already.
-    return _merit(_frozen(name, title, corpus, " ".join(words), 30, _MERIT, targets))
+    return _pooling(_frozen(name, title, corpus, " ".join(words), 30, _POOLING, targets))
 
 
 _SETTINGS = (
@@ -221,8 +221,10 @@ _SETTINGS = (
         },
         "pos@conll2003",
     ),
-    _mixture("ner-one-permuted", "five of α = 0.9, the names of one permuted", _GOOD, _MERIT, "&permuted=1"),
-    _mixture("ner-alike", "five of α = 0.9", _GOOD, _MERIT),
+    _mixture(
+        "ner-one-permuted", "five of α = 0.9, the names of one permuted", _GOOD, _POOLING, "&permuted=1"
+    ),
+    _mixture("ner-alike", "five of α = 0.9", _GOOD, _POOLING),
     _mixture("ner-two-good", "two of α = 0.95 and three of noise", "0.95,0.95,0.11,0.11,0.11", _MIXED),
     _mixture("upos-mixed", "five of α = 0.95, 0.7, 0.3, 0.95, 0.3", _UNEQUAL, _MIXED),
     _real(
@@ -239,8 +241,10 @@ _SETTINGS = (
         {"pos@conll2003": 300, "pos@conll2000": 300},
         "pos@conll2003 pos@conll2000",
     ),
-    _mixture("upos-alike", "five of α = 0.9", _GOOD, _MERIT),
-    _mixture("ner-all-permuted", "five of α = 0.9, the names of all permuted", _GOOD, _MERIT, "&permuted=5"),
+    _mixture("upos-alike", "five of α = 0.9", _GOOD, _POOLING),
+    _mixture(
+        "ner-all-permuted", "five of α = 0.9, the names of all permuted", _GOOD, _POOLING, "&permuted=5"
+    ),
     _real(
         "pos-of-two-unequal",
         "POS of two corpora, 300 and 3,000 words",

@@ -13,6 +13,8 @@ from core.registry import BY_CONFIGURATION, PREDICTED
 from core.results import choice
 from core.studies.published import Reported
 
+ALPHA = "α: probability that a simulated task keeps a word's real label."
+"""What the titles of settings of simulated tasks do not say."""
 Candidates = tuple[Mapping[str, Any], ...]
 """Each maps fields of a run to values."""
 

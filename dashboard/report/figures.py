@@ -12,6 +12,7 @@ from core.results.series import baselines, number_series, scores_against
 from core.results.table import MEAN_OF_TASKS
 from core.results.where import ERRORS, SCHEME, Where, where_of
 from core.store import Store
+from core.studies.study import ALPHA
 from dashboard.launch.paradigms import WORDS
 from dashboard.report.placed import NotThere, Placed, caption
 from dashboard.shared import resources
@@ -49,10 +50,15 @@ def _explained(of_data: Sequence[Answered]) -> str:
         "Each method is trained once for each seed, a random start. Differences are points (score times 100) "
         f"between runs of one seed, with their {CONFIDENCE:.0%} interval. "
         f"Higher, lower: a significant difference. Equivalent: surely smaller than {matters:g} points. "
-        "Undecided: neither; more seeds may decide it. Settings such as λ are chosen on dev data."
+        "Undecided: neither; more seeds may decide it. Settings are chosen on dev data."
     )
-    if any(each.runs[0].config.corpus.startswith("simulated:") for each in of_data):
-        explained += " α: the chance that a simulated task keeps a label of the task that it is made from."
+    if any(row.config.paradigm == "mrn" for each in of_data for row in each.table.rows):
+        explained += (
+            " The number after MRN is λ, the strength of its prior; further words are settings that differ "
+            "between rows."
+        )
+    if any("α" in each.about for each in of_data):
+        explained += f" {ALPHA}"
     return caption(explained) + _paradigms(of_data)
 
 

@@ -17,6 +17,7 @@ from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
 from core.studies.answer import answer, headline
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
+from core.studies.study import ALPHA
 from core.tasks.scores import scale_text
 from core.wording import about_time, capitalised, plural
 from dashboard.components.charts import chart
@@ -91,7 +92,14 @@ def _published(study: Study) -> None:
         view = study_forest(result, (MEAN,))
     st.markdown(f"**{escape(words)}**")
     st.html(small_forest(view))
-    st.caption(f"{escape(setting)}. Points with 95% intervals; {plural(record.runs, 'run')}.")
+    st.caption(
+        f"{escape(setting)}. Points with 95% intervals; {plural(record.runs, 'run')}.", help=_alpha(setting)
+    )
+
+
+def _alpha(title: str) -> str | None:
+    """What α is, for a setting that has one."""
+    return ALPHA if "α" in title else None
 
 
 def _here(now: resources.StudyNow | None) -> None:
@@ -102,7 +110,7 @@ def _here(now: resources.StudyNow | None) -> None:
     st.markdown(f"{counts.done:,} of {plural(counts.total, 'run')} done")
     if first := scored(results)[:1]:
         st.markdown(f"**{escape(headline(first[0]))}**")
-        st.caption(escape(first[0].setting.title))
+        st.caption(escape(first[0].setting.title), help=_alpha(first[0].setting.title))
     states = [f"{count:,} {word}" for count, word in (
         (counts.active, "queued or in progress"), (counts.failed, "failed"),
     ) if count]  # fmt: skip
@@ -138,6 +146,8 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
             labelled=True,
         )
     of_part = [result for result in results if result.setting.part == part]
+    if words := next(filter(None, (_alpha(result.setting.title) for result in of_part)), None):
+        st.caption(words)
     scored_results = [result for result in of_part if has_scores(result)]
     options = replace(options, part=part)
     if not scored_results:

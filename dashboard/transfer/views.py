@@ -145,7 +145,8 @@ def _table(
 ) -> PairTable:
     rows = [PairRow(task, colours.get(task, "transparent"), alone.get(task, "")) for task in tasks]
     by_row = [[cells.get((main, aux)) for aux in tasks] for main in tasks]
-    return PairTable(rows, by_row, *ends, alt, f"main ↓ ·{' STL ·' * bool(alone)} aux →", grey)
+    corner = f"auxiliary task →\nmain task{', score alone' * bool(alone)} ↓"
+    return PairTable(rows, by_row, *ends, alt, corner, grey)
 
 
 def scale_limit(values: Sequence[float]) -> float:

@@ -17,6 +17,7 @@ from dashboard.report.build import build
 from jobs.exchange.run_table import RunTable
 from tests.journeys.browser import ARTEFACTS, VIEWPORT, barriers, picture
 from tests.journeys.conftest import Laboratory
+from tests.patience import PATIENCE_MS
 from tests.security.hostile import MARKUP, fill_hostile
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
@@ -52,6 +53,7 @@ def opened(browser: Browser, file: Path, *, width: int = 1440, dark: bool = Fals
         offline=True,
     )
     with contextlib.closing(context):
+        context.set_default_timeout(PATIENCE_MS)
         report = Opened(context.new_page())
         report.page.on("request", lambda request: report.asked.append(request.url))
         report.page.on("console", report.listen)

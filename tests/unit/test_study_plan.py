@@ -165,7 +165,7 @@ class TestStudy:
     def test_what_pooling_is_told_of_tasks_and_words(self) -> None:
         """Weights follow what is planted, or the words of each task; their mean is 1. Seeds are new ones."""
         made = load_study("priors")
-        settings = {each.name: with_runs(made, each) for each in made.settings if each.part == "merit"}
+        settings = {each.name: with_runs(made, each) for each in made.settings if each.part == "pooling"}
         (by_alpha,) = settings["ner-two-good"].candidates["pooled-alpha"]
         weights = by_alpha.values["task_weights"]
         assert [weight / weights[0] for weight in weights] == pytest.approx(
