@@ -100,9 +100,12 @@ function fit(layout, { node, data }) {
     if (ends !== layout.annotations?.length) layout.margin = { ...layout.margin, r: 8 }
   }
   const { l = 80, r = 80, t = 100, b = 80 } = layout.margin ?? {}
-  // The margin grows with the names of rows, which leave the less to the axis below.
-  const names = (layout.yaxis?.ticktext ?? []).flatMap((name) => name.split("<br>").map((line) => line.length))
-  const across = width - Math.max(l, LETTER_PX * Math.max(0, ...names)) - r
+  // Names of rows take half of the width at most; the margin grows with them, and leaves the less to the axis below.
+  const most = Math.floor(width / 2 / LETTER_PX)
+  const short = (line) => (line.length > most ? `${line.slice(0, most - 1)}…` : line)
+  const names = (layout.yaxis?.ticktext ?? []).map((name) => name.split("<br>").map(short))
+  if (names.length) layout.yaxis.ticktext = names.map((lines) => lines.join("<br>"))
+  const across = width - Math.max(l, LETTER_PX * Math.max(0, ...names.flat().map((line) => line.length))) - r
   for (const axis of Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name))) {
     const { title, ticktext, tickvals, domain = [0, 1] } = layout[axis]
     const room = (axis[0] === "x" ? across : data.height - t - b) * (domain[1] - domain[0])

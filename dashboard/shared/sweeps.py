@@ -72,8 +72,11 @@ def sweeps_in_progress(store: Store) -> list[SweepRuns]:
     return sweeps_of(store.added_together([run.id for run in active])) if active else []
 
 
-def sweep_bars(store: Store, most: int) -> None:
-    """Draws a bar for each sweep in progress, the newest `most`: how many runs are done, the time left."""
+def sweep_bars(store: Store, most: int) -> list[SweepRuns]:
+    """Draws a bar for each sweep in progress, the newest `most`: how many runs are done, the time left.
+
+    Returns all of them, newest first.
+    """
     sweeps, is_paused = sweeps_in_progress(store), store.paused_since() is not None
     for sweep in sweeps[:most]:
         left = None if is_paused else seconds_left(sweep.active)
@@ -81,3 +84,4 @@ def sweep_bars(store: Store, most: int) -> None:
         st.progress(sweep.done, text=f"**{escape(sweep.name or 'Sweep')}**: {sweep.progress}{rest}")
     if more := len(sweeps[most:]):
         st.caption(f"{plural(more, 'more sweep', 'more sweeps')} in progress.")
+    return sweeps

@@ -112,6 +112,22 @@ def test_the_newest_sweep_leads_to_its_answer(open_page: Open) -> None:
     assert ",".join(map(str, ids)) in app.query_params["run"]
 
 
+def test_a_launch_that_ends_on_another_page_leads_to_compare(open_page: Open) -> None:
+    store = Store.open()
+    ids = store.add_runs([config(paradigm="mtl"), config()], launch="Try it, 2026-11-22 15:00:00")
+    app = open_page("studies")
+    assert "ended_compare" not in {button.key for button in app.button}
+    for run_id in ids:
+        store.claim(OWNER, run_id=run_id)
+        store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
+    assert "**Try it**: 2 of 2 done" in words(app.run())
+    app.button(key="ended_compare").click().run()
+    assert app.title[0].value == "Compare"
+    assert app.query_params["run"] == ",".join(map(str, ids))
+    assert "ended_compare" not in {button.key for button in app.button}
+    assert "ended_compare" not in {button.key for button in open_page("studies").button}, "nothing was seen"
+
+
 def test_every_launch_that_goes_on_has_a_bar(open_page: Open) -> None:
     """Runs that wait behind a sweep are not in its place."""
     store = Store.open()
