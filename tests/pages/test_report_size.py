@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from core.errors import MRNLabError
+from core.events import Snapshot, SplitResult, TaskFacts
 from core.metrics import TOTAL, EpochMetrics
 from core.mrn.relations import Relations
-from core.records import Snapshot, SplitResult, TaskFacts
 from core.report import PARTS, Report, ReportAsked
 from core.store import Store
 from core.tasks import score_task
