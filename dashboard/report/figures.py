@@ -113,9 +113,9 @@ def against(of_data: Sequence[Answered], store: Store, placed: Placed) -> str:
     """Scores against the numbers in which configurations differ, on the data with the most runs."""
     pieces: list[str] = []
     having = [
-        (each, conditions, series)
+        (each, conditions, numbered)
         for each in of_data
-        if (series := number_series(each.runs, conditions := store.conditions(each.runs)))
+        if (numbered := number_series(each.runs, conditions := store.conditions(each.runs)))
     ]
     for each, conditions, all_series in having[:_MOST_DATA]:
         for series in all_series[:_MOST_AGAINST]:

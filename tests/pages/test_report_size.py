@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from core.errors import MRNLabError
-from core.events import Snapshot, SplitResult, TaskFacts
+from core.events import Event, Snapshot, SplitResult, TaskFacts
 from core.metrics import TOTAL, EpochMetrics
 from core.mrn.relations import Relations
 from core.report import PARTS, Report, ReportAsked
@@ -25,11 +25,11 @@ from tests.making import config, finished, run_facts
 _TAGS = tuple(f"TAG{number}" for number in range(300))
 _KINDS = {"pos": ("plain", _TAGS, "accuracy"), "ner": ("iob2", ("O", "B-PER"), "f1_conll")}
 _NAMES = {f"{task}:{label}": task for task, (_, labels, _) in _KINDS.items() for label in labels}
-_SNAPSHOTS, _EPOCHS = 40, 1_000
+_SNAPSHOTS, _EPOCHS = 80, 1_000
 
 
 def _fill(store: Store) -> tuple[int, ...]:
-    """Two seeds of MRN with 302 labels, 1,000 epochs and 40 snapshots."""
+    """Two seeds of MRN with 302 labels, 1,000 epochs and 80 snapshots."""
     facts = run_facts(
         total_steps=_EPOCHS,
         tasks=tuple(
@@ -43,7 +43,7 @@ def _fill(store: Store) -> tuple[int, ...]:
     for seed in (1, 2):
         random = np.random.default_rng(seed)
         results = (_result(split, random) for split in ("dev", "test"))
-        events = (facts, *_epochs(random), *_snapshots(random), *results)
+        events: list[Event] = [facts, *_epochs(random), *_snapshots(random), *results]
         runs.append(finished(store, config(epochs=_EPOCHS, seed=seed), *events))
     return tuple(runs)
 
