@@ -112,7 +112,7 @@ def test_the_newest_sweep_leads_to_its_answer(open_page: Open) -> None:
     assert ",".join(map(str, ids)) in app.query_params["run"]
 
 
-def test_a_launch_that_ends_on_another_page_leads_to_compare(open_page: Open) -> None:
+def test_a_sweep_that_ends_on_another_page_leads_to_compare(open_page: Open) -> None:
     store = Store.open()
     ids = store.add_runs([config(paradigm="mtl"), config()], launch="Try it, 2026-11-22 15:00:00")
     app = open_page("studies")
