@@ -114,7 +114,7 @@ def test_the_newest_sweep_leads_to_its_answer(open_page: Open) -> None:
 
 def test_a_sweep_that_ends_on_another_page_leads_to_compare(open_page: Open) -> None:
     store = Store.open()
-    ids = store.add_runs([config(paradigm="mtl"), config()], launch="Try it, 2026-11-22 15:00:00")
+    ids = store.add_runs([config(paradigm="mtl"), config()], sweep="Try it, 2026-11-22 15:00:00")
     app = open_page("studies")
     assert "ended_compare" not in {button.key for button in app.button}
     for run_id in ids:
