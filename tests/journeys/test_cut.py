@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from core.store import RunState, Store
 from tests.cut_store import corpus, trained
-from tests.journeys.browser import browser_page, picture, running_app
+from tests.journeys.browser import browser_page, picture, running_app, settle
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
@@ -27,10 +27,10 @@ def cutting_app(folder: Path) -> Iterator[tuple[Store, str]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MRNLAB_HOME", str(home))
         with contextlib.closing(Store.open()) as store:
-            store.pause_queue()
             config = corpus(folder / "small", "exact")
             for seed in _SEEDS:
                 trained(store, config.with_(seed=seed), seed % 2)
+            store.pause_queue()
             with running_app(home) as address:
                 yield store, address
 
@@ -39,6 +39,8 @@ def pictured(page: Page, address: str, name: str, text: str) -> None:
     """Opens the address, waits for that text, and takes a picture."""
     page.goto(address)
     expect(page.get_by_text(text).first).to_be_visible()
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)  # what the browser has yet to read
+    settle(page)
     picture(page, name)
 
 
@@ -54,10 +56,13 @@ def test_a_cut_is_queued_named_and_its_loss_shown(browser: Browser, tmp_path: Pa
             assert not elsewhere
         queued = store.runs(states={RunState.QUEUED})
         assert {run.config.seed for run in queued} == set(_SEEDS)
-        for run in queued:  # what they would come to
+        for run in queued:
+            store.request_stop(run.id)
+        store.delete_runs([run.id for run in queued])
+        store.unpause_queue()
+        for run in queued:  # what they would have come to
             seed = run.config.seed
             trained(store, run.config, 6 + seed % 2 + (seed == 1))
-        store.delete_runs([run.id for run in queued])
         every = ",".join(str(run.id) for run in store.runs())
         for look, width in (("light", 1440), ("dark", 1440), ("narrow", 390)):
             with browser_page(browser, dark=look == "dark") as (page, _, errors):
