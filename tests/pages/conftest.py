@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import functools
 import json
+import os
 import pickle
 import re
 import shutil
+import tomllib
 from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
@@ -19,7 +21,10 @@ import pytest
 from filelock import FileLock
 from streamlit.components.v2 import manifest_scanner
 from streamlit.elements.lib import policies
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
+from streamlit.testing.v1.util import patch_config_options
 
 from core.store import Store
 from dashboard.tag import models as tag_models
@@ -35,11 +40,31 @@ FOLDS = ("filter_help", "launch_more", "launch_terminal", "advice_terminal", "re
 
 
 @pytest.fixture(autouse=True, scope="session")
-def packages_read_once() -> Iterator[None]:
-    """Streamlit looks for components among all installed packages: a server once, an AppTest at each step."""
-    with pytest.MonkeyPatch.context() as patch:
+def as_served() -> Iterator[None]:
+    """At each step an AppTest does what a server does once: it compiles the pages, and looks for components
+    among all installed packages. It has other settings, and asks each millisecond whether a page has ended.
+    """
+    settings = tomllib.loads((APP.parent / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    options = {
+        "runner.magicEnabled": settings["runner"]["magicEnabled"],
+        "browser.gatherUsageStats": settings["browser"]["gatherUsageStats"],
+    }
+    bytecode, wait = ScriptCache.get_bytecode, local_script_runner.require_widgets_deltas
+
+    @functools.cache
+    def compiled(path: str, _changed: int) -> Any:
+        return bytecode(ScriptCache(), path)
+
+    def wait_for(runner: LocalScriptRunner, timeout: float) -> None:
+        assert runner._script_thread is not None
+        runner._script_thread.join(timeout)
+        wait(runner, timeout if runner.script_stopped() else 0)
+
+    with pytest.MonkeyPatch.context() as patch, patch_config_options(options):
         cached = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", cached)
+        patch.setattr(ScriptCache, "get_bytecode", lambda _, path: compiled(path, os.stat(path).st_mtime_ns))
+        patch.setattr(local_script_runner, "require_widgets_deltas", wait_for)
         yield
 
 

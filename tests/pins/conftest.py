@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from core.store import Store
 from core.store.schema import runs
 from jobs.cli import app
-from tests.pages.conftest import packages_read_once as packages_read_once
+from tests.pages.conftest import as_served as as_served
 from tests.pages.conftest import templates as templates
 from tests.pages.conftest import workers as workers
 from tests.pages.filled_store import TASKS, Filled
