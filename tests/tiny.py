@@ -22,15 +22,15 @@ WORDS = [
 ]  # fmt: skip
 
 
-def tiny_bert(folder: Path, *, positions: int = 64) -> Path:
-    """A BERT of two layers and 16 features with random but seeded weights."""
+def tiny_bert(folder: Path, *, positions: int = 64, layers: int = 2) -> Path:
+    """A BERT of so many layers and 16 features with random but seeded weights."""
     folder.mkdir(parents=True, exist_ok=True)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
     vocabulary = {word: index for index, word in enumerate(words)}
     BertTokenizerFast(vocab=vocabulary, do_lower_case=False).save_pretrained(folder)
     torch.manual_seed(0)
     config = BertConfig(
-        **_SIZES, vocab_size=len(vocabulary), num_hidden_layers=2, max_position_embeddings=positions
+        **_SIZES, vocab_size=len(vocabulary), num_hidden_layers=layers, max_position_embeddings=positions
     )
     BertModel(config).save_pretrained(folder)
     return folder

@@ -78,19 +78,27 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def shallow(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of a tiny BERT of one layer, whose states are saved and read faster than those of two."""
+    return str(tiny_bert(tmp_path_factory.mktemp("shallow"), layers=1))
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_gone_on_from_every_state(encoder: str, tmp_path: Path, kind: str) -> None:
+def test_gone_on_from_every_state(encoder: str, shallow: str, tmp_path: Path, kind: str) -> None:
     """Every attempt goes on from the last one's state, saves its own after so many steps and is cut off."""
     if kind == "gpu" and not torch.cuda.is_available():
         pytest.skip("no GPU here")
     for package in GRADIENT_BALANCING.get(KINDS[kind].get("balancing", ""), ()):
         pytest.importorskip(package, reason="TorchJD is not installed: pip install 'mrnlab[balancing]'")
-    every, cuts = (0, STEPS) if kind == "mrn" else (4, 4)
+    if KINDS[kind].get("encoder_training") != "top:1":
+        encoder = shallow
+    every, cuts = (0, STEPS) if kind == "mrn" else (6, 2)
     context = {"context_encoder": encoder} if "context" in kind else {}
     config = toy(**{"encoder": encoder + "+bilstm" * ("bilstm" in kind)} | KINDS[kind] | context)
     steps = STEPS
     if config.draw_tasks != "together":  # an epoch has the batches of both tasks
-        steps, cuts = 2 * STEPS, 9
+        steps, every, cuts = 2 * STEPS, 9, 3
     _, outcome, times_cut = cut_at_every_state(config, corpus(), tmp_path, every)
     assert (outcome.steps, times_cut) == (steps, cuts)
     # Two states and their models at most, for all that was cut off.
@@ -113,12 +121,14 @@ TEXT_KINDS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("kind", TEXT_KINDS)
 def test_runs_on_texts_and_with_task_embeddings_go_on_from_every_state(
-    encoder: str, tmp_path: Path, kind: str
+    encoder: str, shallow: str, tmp_path: Path, kind: str
 ) -> None:
+    if TEXT_KINDS[kind].get("encoder_training") != "top:1":
+        encoder = shallow
     config = toy(encoder, **{"tasks": TEXT_TASKS} | TEXT_KINDS[kind])
-    _, outcome, cuts = cut_at_every_state(config, text_corpus(24, config.tasks), tmp_path)
+    _, outcome, cuts = cut_at_every_state(config, text_corpus(24, config.tasks), tmp_path, every=9)
     assert outcome.best_epoch
-    assert cuts > 2
+    assert cuts > 1
 
 
 PATIENT: dict[str, Any] = {
@@ -149,9 +159,9 @@ def test_a_run_that_patience_ends_at_an_update_does_not_update_again(encoder: st
         np.testing.assert_array_equal(*(getattr(relations, mode) for relations in last))
 
 
-def test_a_stop_saves_where_it_is(encoder: str, tmp_path: Path) -> None:
+def test_a_stop_saves_where_it_is(shallow: str, tmp_path: Path) -> None:
     """Also in the middle of an epoch, and long before a state is due."""
-    config = toy(encoder, dropout=0.3)
+    config = toy(shallow, dropout=0.3)
     whole = Laboratory(config, tmp_path / "whole", corpus())
     whole.attempt()
     pieces = Laboratory(config, tmp_path / "pieces", corpus(), every=1e9)
@@ -174,8 +184,8 @@ def stopped_at_7(encoder: str, folder: Path, **changes: Any) -> Laboratory:
     return pieces
 
 
-def test_a_stop_before_the_first_step_saves_nothing(encoder: str, tmp_path: Path) -> None:
-    pieces = Laboratory(toy(encoder), tmp_path / "pieces", corpus())
+def test_a_stop_before_the_first_step_saves_nothing(shallow: str, tmp_path: Path) -> None:
+    pieces = Laboratory(toy(shallow), tmp_path / "pieces", corpus())
     assert pieces.attempt(stop_at=1).steps == 0
     assert files(tmp_path / "pieces.states") == {}
 
@@ -205,9 +215,9 @@ def test_changed_data_or_encoder_are_refused(tmp_path: Path, changed: str, train
     assert "; ".join(refused.value.changes) == said
 
 
-def test_other_conditions_are_told(encoder: str, tmp_path: Path) -> None:
-    pieces = stopped_at_7(encoder, tmp_path)
-    pieces.config = toy(encoder, device="auto")  # the device may be another
+def test_other_conditions_are_told(shallow: str, tmp_path: Path) -> None:
+    pieces = stopped_at_7(shallow, tmp_path)
+    pieces.config = toy(shallow, device="auto")  # the device may be another
     threads = torch.get_num_threads()
     state = tmp_path / "pieces.states" / "attempt-00001" / "step-00000007"
     rest = json.loads((state / "state.json").read_text())
@@ -226,9 +236,9 @@ def test_other_conditions_are_told(encoder: str, tmp_path: Path) -> None:
     )
 
 
-def test_another_machine_goes_on(encoder: str, tmp_path: Path) -> None:
+def test_another_machine_goes_on(shallow: str, tmp_path: Path) -> None:
     """Every attempt is on a machine with nothing on its disk: all that it has comes from the shared place."""
-    config = toy(encoder)
+    config = toy(shallow)
     whole = Laboratory(config, tmp_path / "whole", corpus())
     whole.attempt()
     place = Artefacts(str(tmp_path / "shared"))
@@ -256,9 +266,9 @@ def test_another_machine_goes_on(encoder: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", ["here", "in the shared place"])
-def test_states_of_a_version_without_attempts_are_resumed(encoder: str, tmp_path: Path, kept: str) -> None:
+def test_states_of_a_version_without_attempts_are_resumed(shallow: str, tmp_path: Path, kept: str) -> None:
     """Their folders lay where those of the attempts lie now."""
-    config = toy(encoder, dropout=0.3)
+    config = toy(shallow, dropout=0.3)
     whole = Laboratory(config, tmp_path / "whole", corpus())
     whole.attempt()
     shared = None if kept == "here" else Artefacts(str(tmp_path / "shared"))
@@ -276,10 +286,10 @@ def test_states_of_a_version_without_attempts_are_resumed(encoder: str, tmp_path
     assert [path.name for path in states.iterdir()] == ["attempt-00002"]
 
 
-def test_a_shared_place_that_fails_does_not_end_a_training(encoder: str, tmp_path: Path) -> None:
+def test_a_shared_place_that_fails_does_not_end_a_training(shallow: str, tmp_path: Path) -> None:
     (tmp_path / "shared").write_text("no folder")
     pieces = Laboratory(
-        toy(encoder, epochs=1), tmp_path / "7", corpus(), shared=Artefacts(str(tmp_path / "shared"))
+        toy(shallow, epochs=1), tmp_path / "7", corpus(), shared=Artefacts(str(tmp_path / "shared"))
     )
     assert pieces.attempt().steps == 5
     (note,) = pieces.record.notes
@@ -329,10 +339,10 @@ class Faults:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_cut_off_anywhere_and_damaged(
-    encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+    shallow: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     kind = KINDS[("mrn", "frozen bilstm", "bilstm by loss")[seed]]
-    config = toy(encoder + "+bilstm" * ("bilstm_hidden" in kind), **kind)
+    config = toy(shallow + "+bilstm" * ("bilstm_hidden" in kind), **kind)
     whole = Laboratory(config, tmp_path / "whole", corpus())
     whole.attempt()
     pieces = Laboratory(config, tmp_path / "pieces", corpus())

@@ -143,35 +143,37 @@ def attended(layer: Any, query: Tensor, keys: list[Tensor], values: list[Tensor]
     return result
 
 
-@pytest.mark.parametrize("way", ["packed", "padded"])
 @pytest.mark.parametrize("injection", INJECTIONS)
 @pytest.mark.parametrize("name", FAMILY)
-def test_states_and_gradients_are_those_by_hand(
-    name: str, injection: str, way: str, monkeypatch: pytest.MonkeyPatch
+def test_states_and_gradients_are_those_by_hand_packed_and_padded(
+    name: str, injection: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = FAMILY[name]
     model, given = embedded(config, injection), mixed(config.pad_token_id)
-    if way == "padded":  # as on a GPU
-        monkeypatch.setattr(Transformer, "computes_packed", lambda _self, _batch: False)
     windows = zip(given.ids.tolist(), LENGTHS, OF_WINDOWS, strict=True)
     expected = torch.cat([by_hand(model, ids[:length], task) for ids, length, task in windows])
     real = torch.full((given.ids.numel(),), -1).index_put((given.real,), torch.arange(len(given.real)))
-    cases = {
-        "all": (model(given).flatten(0, 1)[given.real], expected),
-        "words": (model.words(given), expected[real[given.rows]]),
-    }
-    for states, right in cases.values():
-        assert states.dtype == torch.float32
-        torch.testing.assert_close(states.double(), right, rtol=0, atol=1e-6)
-        towards = torch.randn_like(states)
+    cases: list[tuple[Callable[[], Tensor], Tensor]] = [
+        (lambda: model(given).flatten(0, 1)[given.real], expected),
+        (lambda: model.words(given), expected[real[given.rows]]),
+    ]
+    for states_of, right in cases:
+        towards = torch.randn_like(right)
         (right * towards).sum().backward(retain_graph=True)
         theirs = gradients(model)
-        (states * towards).sum().backward()
-        ours = gradients(model)
-        assert ours.keys() == theirs.keys()
-        assert {"task_vectors"} <= ours.keys()
-        for weight, gradient in theirs.items():
-            torch.testing.assert_close(ours[weight], gradient, rtol=1e-6, atol=1e-6, msg=weight)
+        for is_packed in (True, False):  # padded as on a GPU
+            with monkeypatch.context() as patch:
+                if not is_packed:
+                    patch.setattr(Transformer, "computes_packed", lambda _self, _batch: False)
+                states = states_of()
+            assert states.dtype == torch.float32
+            torch.testing.assert_close(states.double(), right, rtol=0, atol=1e-6)
+            (states * towards.float()).sum().backward()
+            ours = gradients(model)
+            assert ours.keys() == theirs.keys()
+            assert {"task_vectors"} <= ours.keys()
+            for weight, gradient in theirs.items():
+                torch.testing.assert_close(ours[weight], gradient, rtol=1e-6, atol=1e-6, msg=weight)
 
 
 @pytest.mark.parametrize("injection", INJECTIONS)
