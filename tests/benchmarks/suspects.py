@@ -14,6 +14,7 @@ precisions.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -114,6 +115,8 @@ def _as_scored(
 def main() -> None:
     args = arguments(__doc__).parse_args()
     corpus = load("demo?train=50" if args.quick else "demo")
+    if args.quick:
+        corpus = replace(corpus, dev=corpus.dev[:20], test=corpus.test[:60])
     seeds, epochs, plantings = ((1, 2), 1, 2) if args.quick else ((1, 2, 3, 4, 5), 8, 10)
     with laboratory() as home:
         labels, places = planted(corpus, 1)

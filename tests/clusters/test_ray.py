@@ -6,6 +6,7 @@ Each node has its own laboratory folder; what they share is the store and the sh
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import itertools
 import time
 from collections.abc import Callable, Iterator
@@ -17,17 +18,15 @@ import pytest
 
 from core.errors import MRNLabError
 from core.store import MetricKey, RunState, Store
+from jobs.engines.ray import JOB, RayEngine
 from tests.clusters.training import STEP_S
 from tests.making import config
 from tests.patience import PATIENCE_S
 from tests.postgres import PostgresServer
 
-cluster_utils = pytest.importorskip(
-    "ray.cluster_utils", reason="Ray is not installed: pip install 'mrnlab[ray]'"
-)
-
-from jobs.engines.ray import JOB, RayEngine  # noqa: E402
-from jobs.engines.ray_dispatcher import hosts_of  # noqa: E402 - imports ray
+# Ray itself takes seconds to import, and every testing process reads this file.
+if importlib.util.find_spec("ray") is None:
+    pytest.skip("Ray is not installed: pip install 'mrnlab[ray]'", allow_module_level=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKER = "tests.clusters.training:worker"
@@ -89,12 +88,14 @@ class Laboratory:
 @pytest.fixture(scope="module")
 def lab(postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
     """A head with one core, and a second node with two and two GPUs that are not there."""
+    from ray.cluster_utils import Cluster
+
     folder = tmp_path_factory.mktemp("cluster")
     with pytest.MonkeyPatch.context() as patch, postgres_server.database() as url:
         patch.setenv("PYTHONPATH", str(ROOT))  # the nodes import the worker of these tests
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("MRNLAB_ARTEFACTS", str(folder / "shared"))
-        cluster = cluster_utils.Cluster()
+        cluster = Cluster()
         try:
             with contextlib.closing(Store.open(url)) as store:
                 made = Laboratory(cluster, store, folder)
@@ -207,6 +208,8 @@ def test_a_cluster_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_host_with_two_nodes_is_one_machine() -> None:
+    from jobs.engines.ray_dispatcher import hosts_of
+
     nodes = [("a", "host", True), ("b", "host", True), ("c", "gone", False)]
     hosts = hosts_of(
         [{"NodeID": name, "NodeManagerHostname": host, "Alive": alive} for name, host, alive in nodes]
