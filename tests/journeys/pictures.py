@@ -62,7 +62,7 @@ def links(store: Store) -> dict[str, str]:
         "simulator": "studies?study=simulator&part=Balanced",
         "transfer": "transfer",
         "tasks": f"relations?run={tasks}",
-        "relations": f"relations?run={labels.split(',')[0]}&mode=Labels",
+        "relations": f"relations?run={labels}&mode=Labels",
         "tag": f"tag?{urlencode({'run': card, 'text': _SENTENCE})}",
     }
 
