@@ -100,11 +100,16 @@ def headline(verdicts: RelationVerdicts, names: Sequence[str], quoted: Callable[
         return "No relation between tasks could be learned."
     if verdicts.seeds < 2:
         return "Nothing is decided: there is one seed."
+    if tested == 1 and (cell := next(verdicts.cells())).is_decided:
+        what = "have no relation that matters" if cell.verdict == NEGLIGIBLE else f"are {cell.verdict}"
+        return f"{quoted(names[cell.i])} and {quoted(names[cell.j])} {what}: {_interval(cell)}."
     parts = []
     for verdict in (RELATED, OPPOSED):
         of_verdict = [cell for cell in verdicts.cells() if cell.verdict == verdict]
         if of_verdict:
             shown = _that_fit([(names[cell.i], names[cell.j]) for cell in of_verdict])
+            if len(shown) < len(of_verdict):
+                shown = shown[:1]
             pairs = [
                 f"{quoted(a)} and {quoted(b)} ({_interval(cell)})"
                 for (a, b), cell in zip(shown, of_verdict, strict=False)

@@ -63,3 +63,17 @@ def test_twelve_tasks_with_long_names_make_a_short_headline(count: int) -> None:
     text = headline_of([table(str(place), names, **pairs) for place in range(count)])
     assert "the relation of a word" in text
     assert len(text) < 300
+
+
+def test_the_strongest_stands_for_more_pairs_than_fit() -> None:
+    text = headline_of([table("a", _01=0.7, _02=0.9, _03=0.5, _12=0.4)])
+    assert text.startswith("Of 6 pairs 4 are related, the strongest pos and ner (0.")
+    assert "chunk" not in text
+
+
+@pytest.mark.parametrize(
+    ("correlation", "words"),
+    [(0.6, "a and b are related: 0."), (0.0, "a and b have no relation that matters: ")],
+)
+def test_a_single_pair_is_named_without_counts(correlation: float, words: str) -> None:
+    assert headline_of([table("c", ("a", "b"), _01=correlation)]).startswith(words)
