@@ -101,11 +101,15 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
     number, longest = st.column_config.NumberColumn, int(frame["Label"].str.len().max())
     config: dict[str, Any] = {name: number(format="%.2f", width=70) for name in shown.columns[2:-1]}
     config |= {
+        name: number(titles[name], format="%.2f", width=min(40 + 7 * len(titles[name]), 200))
+        for name in ("F1 A", "F1 B")
+    }
+    config |= {
         "Label": st.column_config.TextColumn(pinned=True, width=40 + 8 * min(longest, _LONG_LABEL)),
         "Annotated": st.column_config.ProgressColumn(
             format="%d", min_value=0, max_value=int(frame["Annotated"].max()), width=110
         ),
-        "Difference": number(help="F1, A − B, paired by seed."),
+        "Difference": number(help="Of F1, paired by seed."),
         "Low": number(width=70, help="95% interval of this label's difference alone."),
         "High": number(width=70, help="95% interval of this label's difference alone."),
         "p": number("p, corrected", width=90, help="Corrected for all labels (Holm)."),
