@@ -58,7 +58,7 @@ RECIPE = Recipe(
         Edit(
             "docs/texts.md",
             "\nA column `stars` of texts has stars.\n",
-            after="correlations too (Pearson × 100).\n",
+            after="show all scores times 100.\n",
         ),
         Edit("tests/unit/test_corpora_stars.py", _TEST),
     ),

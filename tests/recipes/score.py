@@ -43,7 +43,7 @@ RECIPE = Recipe(
         Edit(
             "docs/texts.md",
             "Labels of words have their balanced accuracy beside it.\n\n",
-            after="correlations too (Pearson × 100).\n\n",
+            after="show all scores times 100.\n\n",
         ),
         Edit("tests/unit/test_balanced_accuracy.py", _TEST),
     ),
