@@ -236,8 +236,9 @@ def where_of(
         notes.append(f"There are no buckets. {error}")
     else:
         items = items if texts[0].kind.reads == "words" else texts[0].kind.items
-        buckets, errors_by_bucket = _by_bucket(pairs, texts, score_name)
-        if not _is_alike(pairs):
+        is_alike = all(pair.gold == pairs[0].gold for pair in pairs)
+        buckets, errors_by_bucket = _by_bucket(pairs, texts, score_name, is_alike=is_alike)
+        if not is_alike:
             notes.append(
                 f"The {split} sentences differ from seed to seed, so there is no test over sentences, and "
                 "nothing is decided."
@@ -269,32 +270,29 @@ def _pairs(
     return pairs, notes
 
 
-def _is_alike(pairs: Sequence[_Pair]) -> bool:
-    """Whether all seeds were scored on the same sentences."""
-    return all(pair.gold == pairs[0].gold for pair in pairs)
-
-
 def _by_bucket(
-    pairs: Sequence[_Pair], texts: Sequence[BucketedText], score_name: str
+    pairs: Sequence[_Pair], texts: Sequence[BucketedText], score_name: str, *, is_alike: bool
 ) -> tuple[tuple[BucketDifference, ...], ErrorsByBucket]:
-    seeds, is_alike = [pair.run.config.seed for pair in pairs], _is_alike(pairs)
+    """The differences by bucket, and the errors of each sentence.
+
+    `is_alike`: all seeds were scored on the same sentences; if not, the errors are those of the first.
+    """
     of_pairs = list(zip(texts, pairs, strict=True))
     items_a = [text.items(pair.gold, pair.predicted, score_name) for text, pair in of_pairs]
     items_b = [text.items(pair.gold, pair.base_predicted, score_name) for text, pair in of_pairs]
+    seeds = [pair.run.config.seed for pair in pairs]
     lengths = [len(text.text.tokens) for text in texts]
     paired = PairedItems(texts[0].buckets, seeds, items_a, items_b, lengths, is_alike)
+    counted = slice(len(pairs) if is_alike else 1)
     less = [
         _bucket_errors(text, of_base, pair.gold, pair.base_predicted)
         - _bucket_errors(text, of_row, pair.gold, pair.predicted)
-        for (text, pair), of_row, of_base in zip(of_pairs, items_a, items_b, strict=True)
+        for (text, pair), of_row, of_base in zip(
+            of_pairs[counted], items_a[counted], items_b[counted], strict=True
+        )
     ]
-    counted = len(pairs) if is_alike else 1
-    errors = ErrorsByBucket(
-        tuple((pair.run.id, pair.base.id) for pair in pairs[:counted]),
-        texts[0].buckets,
-        np.stack(less[:counted]),
-    )
-    return tuple(bucket_differences(paired)), errors
+    run_ids = tuple((pair.run.id, pair.base.id) for pair in pairs[counted])
+    return tuple(bucket_differences(paired)), ErrorsByBucket(run_ids, texts[0].buckets, np.stack(less))
 
 
 def _by_kind(
