@@ -499,10 +499,12 @@ class Optimisation(Part):
     form_group = "Training"
     optimiser: Literal["adamw", "adam", "sgd", "adadelta"] = run_field("adamw", "choice", legacy="adamw")
     """What makes the steps: AdamW, Adam, SGD with momentum 0.9, or Adadelta (its usual rate is 1)."""
-    lr_schedule: Literal["linear", "constant"] = run_field(
+    lr_schedule: Literal["linear", "linear_warmup", "constant"] = run_field(
         "linear", "choice", label="Learning rate schedule", legacy="linear"
     )
-    """How the learning rates change: they fall linearly to zero over all epochs, or stay."""
+    """How the learning rates change: 'linear' falls to zero over all epochs, 'linear_warmup' does so after a
+    rise over the first tenth of the steps, 'constant' stays.
+    """
     weight_decay: float = run_field(1e-2, "per step", ge=0, le=10)
     """AdamW's decoupled weight decay; with the other optimisers an L2 penalty."""
     clip_norm: float | None = run_field(

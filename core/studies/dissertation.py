@@ -64,6 +64,12 @@ _SEARCHED = Method(
     mrn_candidates((0.05, 0.005, 0.0005), "relational"),
 )
 
+# Beside Table 3 at 5% over BASE_SIZE: what the protocol lacks and most fine-tuning has. It is no part of it.
+_STEADIED = (
+    Method("mtl-clipped", "MTL, gradients clipped at 1", ({"paradigm": "mtl", "clip_norm": 1.0},)),
+    Method("mtl-warm-up", "MTL, warm-up", ({"paradigm": "mtl", "lr_schedule": "linear_warmup"},)),
+)
+
 # Without dev sentences λ is chosen by runs that hold out a tenth, and that keep the last epoch too.
 _HELD_OUT = {"dev_sentences": None, "select_by": "last"}
 # For Table 3 the program trains on one corpus after the other and draws the fraction anew in every epoch; the
@@ -119,13 +125,13 @@ def over(encoder: str | None = None, encoder_training: str = FULL) -> Study:
     ]
     is_base_size = _folder_name(bert) == BASE_SIZE
     if is_base_size and encoder_training == FULL:
-        settings.append(_until_decided(settings))
+        settings += _beside_table_3(settings)
     return Study(
         "dissertation",
         "Reproduce the dissertation",
         "Do the figures of tables 1 to 3 come out again (C.-J. Chang, MSc dissertation on MRN, 2022)?",
         tuple(settings),
-        (*_METHODS, _SEARCHED),
+        (*_METHODS, _SEARCHED, *_STEADIED),
         "mtl",
         search_seeds=(1, 2) if is_base_size else (1, 2, 3, 4, 5),
         papers={
@@ -177,10 +183,10 @@ def _setting(table: PaperTable, encoder: str, encoder_training: str, suffix: str
     )
 
 
-def _until_decided(settings: Sequence[Setting]) -> Setting:
-    """Table 3 at 5% with the seeds of all LOOKS."""
+def _beside_table_3(settings: Sequence[Setting]) -> list[Setting]:
+    """Table 3 at 5% with the seeds of all LOOKS, and MTL steadied in two ways."""
     (table3,) = (setting for setting in settings if setting.name == "table3-5")
-    return replace(
+    until_decided = replace(
         table3,
         name="table3-5-until-decided",
         title=f"{table3.title}, until decided",
@@ -188,6 +194,14 @@ def _until_decided(settings: Sequence[Setting]) -> Setting:
         methods=("mtl", "mrn", _SEARCHED.name),
         seeds=tuple(range(1, LOOKS[-1] + 1)),
     )
+    steadied = replace(
+        table3,
+        name="table3-5-steadied",
+        title=f"{table3.title}, steadied",
+        part="table 3 steadied",
+        methods=("mtl", *(method.name for method in _STEADIED)),
+    )
+    return [until_decided, steadied]
 
 
 def _model(base: Mapping[str, Any]) -> str:

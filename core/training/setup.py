@@ -50,6 +50,8 @@ _OPTIMISERS: Mapping[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": partial(torch.optim.SGD, momentum=0.9),
     "adadelta": torch.optim.Adadelta,
 }
+_WARM_UP = 0.1
+"""The share of steps in which the learning rates rise."""
 
 
 def make_optimiser(
@@ -57,7 +59,8 @@ def make_optimiser(
 ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LambdaLR]:
     """The optimiser with a learning rate for each part of the model; what balances tasks has that of heads.
 
-    They stay, or fall linearly to zero over `total_steps` steps, without warm-up (dissertation, section 6.1).
+    They stay, or fall linearly to zero over `total_steps` steps, as in section 6.1 of the dissertation; with
+    a warm-up they first rise.
     """
     groups: list[dict[str, Any]] = []
     parts = parts_of(model)
@@ -75,9 +78,18 @@ def make_optimiser(
     for module in model.modules():
         if isinstance(module, TrainedRows) and isinstance(optimiser, torch.optim.AdamW):
             module.decay_with(optimiser)
-    falls = config.lr_schedule == "linear"
-    factor = lambda step: max(0.0, 1 - step / total_steps) if falls else 1.0  # noqa: E731
+    factor = partial(_rate_factor, config.lr_schedule, total_steps=total_steps)
     return optimiser, torch.optim.lr_scheduler.LambdaLR(optimiser, factor)
+
+
+def _rate_factor(schedule: str, step: int, *, total_steps: int) -> float:
+    """The learning rate of this step, counted from 0, as a share of the highest."""
+    if schedule == "constant":
+        return 1.0
+    warm_up = math.ceil(_WARM_UP * total_steps) if schedule == "linear_warmup" else 0
+    if step < warm_up:
+        return (step + 1) / warm_up
+    return max(0.0, 1 - (step - warm_up) / max(1, total_steps - warm_up))
 
 
 @dataclass

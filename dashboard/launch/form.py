@@ -390,6 +390,7 @@ _OPTION_WORDS = {
     "seqeval_f1": "span F1",
     "by_length": "by length",
     "in_turn": "in turn",
+    "linear_warmup": "linear after a warm-up",
 }
 """The options of further settings that are no words as they are."""
 _EXECUTION_WORDS = {

@@ -73,6 +73,19 @@ def test_until_it_is_decided_table_3_has_the_same_runs_with_more_seeds() -> None
     assert {len(until.search_of("relational-searched", each)) for each in searched.values()} == {2}
 
 
+def test_the_steadied_runs_differ_from_the_protocol_in_one_field_each() -> None:
+    study = over(f"/models/{BASE_SIZE}")
+    steadied = next(
+        with_runs(study, setting) for setting in study.settings if setting.part == "table 3 steadied"
+    )
+    runs = {method: candidates[0].runs for method, candidates in steadied.candidates.items()}
+    (protocol,) = runs["mtl"][5]
+    for method, fields in (("mtl-clipped", {"clip_norm"}), ("mtl-warm-up", {"lr_schedule"})):
+        (run,) = runs[method][5]
+        changed = run.model_dump().items() ^ protocol.model_dump().items()
+        assert {name for name, _ in changed} == fields
+
+
 def test_the_tables_are_complete() -> None:
     assert [len(table.cells) for table in TABLES] == [8 * 3, 8 * 2, 4, 4]
     assert cell(1, "bert-base-cased", "mrn", "ner") == (90.82, 0.11)

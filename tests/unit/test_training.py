@@ -332,3 +332,20 @@ def test_the_first_step_is_told_at_once_others_by_number_or_by_time() -> None:
         losses, counts = torch.tensor([0.5, 0.0]), torch.tensor([7, 0])
         log.add(step, 0.1, 1e-3, StepLosses(losses, counts, torch.tensor(0.0), torch.tensor(0.25)))
         assert steps == list(range(1, (2, 2, 2, 5, 5, 5, 8)[step - 1]))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "shares"),
+    [
+        ("linear", [1 - step / 15 for step in range(15)]),
+        ("linear_warmup", [0.5, 1, *(1 - step / 13 for step in range(13))]),
+        ("constant", [1] * 15),
+    ],
+)
+def test_learning_rates_follow_the_schedule(
+    encoder: str, tmp_path: Path, schedule: str, shares: list[float]
+) -> None:
+    config = _config(encoder, paradigm="mtl", lr_schedule=schedule)
+    run = train_toy(config, toy_corpus(), tmp_path / "run")
+    rates = [event.values[TOTAL, "lr"] for event in run.of(StepMetrics) if (TOTAL, "lr") in event.values]
+    assert rates == pytest.approx([share * config.lr_heads for share in shares])
