@@ -348,4 +348,5 @@ def test_learning_rates_follow_the_schedule(
     config = _config(encoder, paradigm="mtl", lr_schedule=schedule)
     run = train_toy(config, toy_corpus(), tmp_path / "run")
     rates = [event.values[TOTAL, "lr"] for event in run.of(StepMetrics) if (TOTAL, "lr") in event.values]
+    assert config.lr_heads is not None
     assert rates == pytest.approx([share * config.lr_heads for share in shares])
