@@ -96,7 +96,7 @@ def _check_encoding(arguments: Sequence[str]) -> None:
 app = typer.Typer(
     name="mrnlab",
     cls=_Verbs,
-    help="A laboratory for multi-task sequence labelling with Multilinear Relationship Networks.",
+    help="A laboratory for multi-task learning in language, with Multilinear Relationship Networks.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
