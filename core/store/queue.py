@@ -262,14 +262,21 @@ class Queue(Database):
 
         A task of one of these corpora that has none takes the first that no task of its corpus has.
         """
-        places: dict[str, int] = json.loads(self._value(_PLACES) or "{}")
-        count = len(places)
-        for tasks in corpora:
-            taken = {places[task] for task in tasks if task in places}
-            free = (place for place in itertools.count() if place not in taken)
-            places |= {task: next(free) for task in tasks if task not in places}
-        if len(places) > count:
+        asked = list(corpora)
+        places = self._given_places()
+        if places.keys() >= {task for tasks in asked for task in tasks}:
+            return places  # most often, and without the lock
+        with self.queueing_alone():
+            places = self._given_places()  # with those that another process has given meanwhile
+            for tasks in asked:
+                taken = {places[task] for task in tasks if task in places}
+                free = (place for place in itertools.count() if place not in taken)
+                places |= {task: next(free) for task in tasks if task not in places}
             self._set(_PLACES, json.dumps(places))
+        return places
+
+    def _given_places(self) -> dict[str, int]:
+        places: dict[str, int] = json.loads(self._value(_PLACES) or "{}")
         return places
 
     def machines(self) -> list[Machine]:

@@ -31,7 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DataError
 
 from core.config import RunConfig
-from core.corpora.readers.conllu import FEATURE
+from core.corpora.readers.conllu import comparable_text
 from core.corpora.repeats import Repeat
 from core.errors import ConfigError, IllegalMove, MRNLabError, RunNotFound
 from core.events import RunFacts
@@ -241,11 +241,7 @@ class Runs(Database):
         return with_facts
 
     def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
-        """The text, precision and alignment in the facts of these runs, by run; runs without are left out.
-
-        A run that learned, or dealt sentences to, features of CoNLL-U before sentences without any counted
-        has the text `old-` and the hash, which leaves features out.
-        """
+        """The text, precision and alignment in the facts of these runs, by run; runs without are left out."""
         by_id = {run.id: run for run in listed}
         by_run = {
             run.id: self._conditions[run.id, run.attempt]
@@ -258,16 +254,15 @@ class Runs(Database):
             for chunk in in_chunks(run_id for run_id in by_id if run_id not in by_run):
                 for run_id, (feats_sentences, repeats, *values), problem in _some_facts(connection, chunk):
                     text, precision, alignment = (value or None for value in values)
+                    if text:
+                        config = by_id[run_id].config
+                        text = comparable_text(text, (config.corpus, *config.tasks), feats_sentences)
                     conditions = Conditions(text, precision, alignment, problem)
                     try:
                         stored_repeats = _REPEATS.validate_json(repeats or "[]")
                         conditions = dataclasses.replace(conditions, repeats=stored_repeats)
                     except ValidationError:
                         conditions = dataclasses.replace(conditions, problem=unlike_now("repeats"))
-                    config = by_id[run_id].config
-                    learns_features = any(FEATURE in name for name in (config.corpus, *config.tasks))
-                    if conditions.text and learns_features and not feats_sentences:
-                        conditions = dataclasses.replace(conditions, text=f"old-{conditions.text}")
                     by_run[run_id] = conditions
         for run in by_id.values():
             if run.state in ENDED and run.id in by_run:

@@ -116,6 +116,29 @@ def test_what_one_finds_missing_and_adds_another_finds(url: str, open_store: Cal
     assert found == [1]
 
 
+def test_tasks_that_two_ask_for_at_once_have_one_place_each(
+    url: str, open_store: Callable[..., Store]
+) -> None:
+    first, second = open_store(url), open_store(url)
+    entered, answered = threading.Event(), threading.Event()
+    places: list[dict[str, int]] = []
+
+    def other() -> None:
+        entered.wait()
+        places.append(second.task_places([["ner", "chunk"]]))
+        answered.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with first.queueing_alone():
+        entered.set()
+        assert not answered.wait(0.2), "another gave places while ours were given"
+        assert first.task_places([["pos", "ner"]]) == {"pos": 0, "ner": 1}
+    thread.join()
+    assert places == [{"pos": 0, "ner": 1, "chunk": 0}]
+    assert first.task_places([["pos", "ner", "chunk"]]) == places[0]
+
+
 def test_a_read_sees_one_moment(url: str, open_store: Callable[..., Store]) -> None:
     first, second = open_store(url), open_store(url)
     run_id, gone = claimed(first), first.add_runs([config(seed=2)])[0]

@@ -10,7 +10,7 @@ that column. Elsewhere `_` is a label like the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
@@ -43,6 +43,16 @@ CONLLU_WIDTH = 10
 _FORM, _FEATS = 1, 5
 _NO_LABEL = "_"
 NOT_A_WORD = re.compile(r"\d+-\d+|\d+\.\d+")
+
+
+def comparable_text(text_hash: str, names: Iterable[str], feats_sentences: str | None) -> str:
+    """The hash by which the texts of runs are compared, of a run on that corpus and tasks (`names`).
+
+    A run that learned, or dealt sentences to, features before sentences without any counted
+    (`RunFacts.feats_sentences` is empty) has `old-` and the hash, which leaves features out.
+    """
+    is_old = not feats_sentences and any(FEATURE in name for name in names)
+    return f"old-{text_hash}" if is_old else text_hash
 
 
 def read_conllu(source: Source, features: Sequence[str] | None = None) -> tuple[Sentences, tuple[str, ...]]:
