@@ -16,6 +16,7 @@ pool balanced-n500-*/mtl               the mean over settings and seeds, with th
 avg a-*/mtl - b-*/mtl                  a difference between means over settings, paired by seed
 rank planted 9                       of scores with relatedness, of means; rank-min, rank-max of seeds
 min-seed table3-5/mtl                  the lowest score of a seed
+last-look table3-5/mrn - mtl           half of the interval at the last look, with the spread of these seeds
 runs                                   how many runs the record has
 dev table3-5/mrn 0.05                  the dev score of the candidate with that λ, or the chosen one
 dev-less-mtl alike-50-full/mrn 0.01    that, less the dev score of MTL with the same seeds
@@ -28,6 +29,7 @@ relation seeds                         how many seeds are recorded
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -38,6 +40,7 @@ from typing import Protocol
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 
 from core.evaluation.comparison import (
     EQUIVALENT,
@@ -48,9 +51,11 @@ from core.evaluation.comparison import (
     compare_paired,
     compare_rows,
 )
+from core.evaluation.looks import look_levels
 from core.evaluation.relation_verdicts import relation_verdicts
 from core.evaluation.statistics import MeanSD, summary
 from core.studies.analysis import MEAN, Outcome, Result
+from core.studies.dissertation import LOOKS
 from core.studies.study import Setting, Study, with_runs
 from core.transfer.gains import Gains
 from core.transfer.predictors import rank_correlation
@@ -178,6 +183,7 @@ class Figures:
             "mean": lambda pairs: _score(summary(map(_mean, self.differences(pairs)))),
             "pool": lambda cells: _score(summary(self._all_scores(cells))),
             "min-seed": lambda cells: Figure(100 * min(self._all_scores(cells))),
+            "last-look": self._last_look,
             "avg": self._average_difference,
             "dev": self._dev,
             "dev-less-mtl": self._dev_less_mtl,
@@ -197,6 +203,14 @@ class Figures:
     def _count(self, recipe: str) -> Figure:
         choice, _, differences = recipe.partition(" ")
         return Figure(sum(map(_CHOICES[choice], self.differences(differences))))
+
+    def _last_look(self, recipe: str) -> Figure:
+        """The half of the interval at the last look of the plan, were the spread the observed one."""
+        (difference,) = self.differences(recipe)
+        assert difference.paired is not None
+        assert difference.paired.sd is not None
+        quantile = stdtrit(LOOKS[-1] - 1, 1 - look_levels(LOOKS, 0.025)[-1] / 2)
+        return Figure(100 * float(quantile) * difference.paired.sd / math.sqrt(LOOKS[-1]))
 
     def _all_scores(self, text: str) -> list[float]:
         return [score for cell in self._cells(text) for score in self._scores(cell).values()]
