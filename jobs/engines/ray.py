@@ -17,7 +17,7 @@ from pathlib import Path
 
 from core.errors import MRNLabError
 from core.store import RunState, Store
-from jobs.worker.heartbeat import trained_runs
+from jobs.worker.reaper import trained_runs
 
 SCHEDULER = "ray"
 """The dispatcher's name in the store."""

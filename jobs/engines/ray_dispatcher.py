@@ -24,8 +24,8 @@ from core.settings import count, seconds
 from core.store import Run, RunState, Store
 from jobs.engines import make_worker, sqlite_problem, worker_environment
 from jobs.engines.ray import JOB, SCHEDULER
-from jobs.worker.heartbeat import GRACE_S, HeartbeatTracker, reap, record_loss, trained_runs
 from jobs.worker.logs import set_up_logging
+from jobs.worker.reaper import GRACE_S, HeartbeatTracker, reap, record_loss, trained_runs
 
 # How long the dispatcher waits between two looks at the store.
 _LOOK_S = 1.0

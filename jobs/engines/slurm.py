@@ -26,8 +26,8 @@ from core.errors import LossCause, MRNLabError, WorkerLost, first_problem
 from core.paths import given_path, home
 from core.store import Run, RunState, Store
 from jobs.engines import make_worker, sqlite_problem, worker_environment
-from jobs.worker.heartbeat import GRACE_S, HeartbeatTracker, record_loss, trained_runs
 from jobs.worker.logs import set_up_logging
+from jobs.worker.reaper import GRACE_S, HeartbeatTracker, record_loss, trained_runs
 
 JOB = "slurm job "
 """Prefix of `Run.engine_job` for jobs of Slurm."""

@@ -39,8 +39,8 @@ from jobs.engines import default_engine
 from jobs.queue.maintenance import resume_lost
 from jobs.worker.cores import train_at_once
 from jobs.worker.devices import fixed_slots, gpu_count
-from jobs.worker.heartbeat import abandoned, trained_runs
 from jobs.worker.process import is_alive
+from jobs.worker.reaper import abandoned, trained_runs
 from jobs.worker.slots import IdleHolder, end_hung, standing_still, taken_slots
 from jobs.worker.timeout import progress_files_left
 

@@ -13,7 +13,7 @@ from core.paths import home
 from core.store import RunState, Store
 from jobs.engines import Engine, default_engine
 from jobs.queue.control import remove_deleted
-from jobs.worker.heartbeat import HeartbeatTracker, reap
+from jobs.worker.reaper import HeartbeatTracker, reap
 
 # Not at every look of a waiting loop: it reads the process table.
 _MAINTAIN_EVERY = 4

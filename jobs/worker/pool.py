@@ -15,9 +15,9 @@ from core.recording.owner import hostname
 from core.settings import seconds
 from core.store import Owner, Store
 from jobs.worker.cores import shared_cores, train_at_once
-from jobs.worker.heartbeat import reap, trained_runs
 from jobs.worker.idle import starts_ahead
 from jobs.worker.process import processor_wait_s
+from jobs.worker.reaper import reap, trained_runs
 from jobs.worker.slots import end_hung, taken_slots
 from jobs.worker.start import SUPERVISOR, start
 from jobs.worker.timeout import START_S, ProgressFile, ProgressTimeout

@@ -15,8 +15,8 @@ from core.recording.owner import this_process
 from core.settings import seconds
 from core.store import Owner, Store
 from jobs.worker.devices import core_count, fixed_slots, slot_device
-from jobs.worker.heartbeat import trained_runs
 from jobs.worker.process import is_alive, kill
+from jobs.worker.reaper import trained_runs
 from jobs.worker.timeout import ProgressFile, workers_folder
 
 # A worker without a run moves several times a second, but not while it imports torch.

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None, url: str | None = None) -> int:
     worker = worker or start()
     try:
         # It imports the store, while the worker starts.
-        from jobs.worker.supervise import supervise
+        from jobs.worker.watching import supervise
 
         return supervise(worker, options.module, url, start, signals)
     except MRNLabError as error:

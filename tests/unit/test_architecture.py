@@ -246,7 +246,7 @@ def test_supervisors_and_waiting_workers_are_light() -> None:
     """A supervisor stays as long as its worker, and a worker imports torch with its first run."""
     heavy = (*HEAVY, "streamlit", "plotly", "ray", "submitit", "psycopg", "typer")
     modules = (
-        *("jobs.worker.supervisor", "jobs.worker.supervise"),
+        *("jobs.worker.supervisor", "jobs.worker.watching"),
         *("jobs.queue.maintenance", "jobs.worker.loop"),
     )
     assert _imported_with(modules, heavy) == []

@@ -19,7 +19,7 @@ from core.events import Event, Saved
 from core.paths import checkpoint_dir
 from core.store import RunState, Store
 from jobs.queue import control
-from jobs.worker.heartbeat import record_worker_exit
+from jobs.worker.reaper import record_worker_exit
 from tests.making import OWNER, Clock, NoWorkers, claimed, step_metrics
 from tests.small_disk import fill, small_disk
 from tests.tiny import tiny_bert

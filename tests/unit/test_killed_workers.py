@@ -20,7 +20,7 @@ from core.config import RunConfig
 from core.errors import LossCause
 from core.paths import checkpoint_dir, log_path
 from core.store import RunState, Store
-from jobs.worker.heartbeat import reap
+from jobs.worker.reaper import reap
 from tests import soak
 from tests.benchmarks._loops import random_encoder
 from tests.cut_off import Workers, workers

@@ -22,7 +22,7 @@ from core.events import Event
 from core.metrics import StepMetrics
 from core.recording.foreground import train_here
 from core.store import RunState
-from jobs.worker.heartbeat import reap
+from jobs.worker.reaper import reap
 from tests.making import claimed, facts_of, finished, run_facts, split_result
 from tests.making import config as run_config
 from tests.trained import LEARNED, toy_config, train_runs

@@ -27,8 +27,8 @@ from jobs.queue.maintenance import QueueMaintenance
 from jobs.queue.submit import queue_runs
 from jobs.worker import devices, timeout
 from jobs.worker.devices import fixed_slots
-from jobs.worker.heartbeat import reap
 from jobs.worker.process import ProcessStatus, describe_exit, is_alive, process_status
+from jobs.worker.reaper import reap
 from jobs.worker.slots import Slot, free_slot, taken_slots
 from jobs.worker.start import start
 from jobs.worker.timeout import ProgressFile, ProgressTimeout, workers_folder

@@ -18,8 +18,8 @@ from sqlalchemy import Connection
 from core.errors import LossCause, StoreBusy
 from core.recording.owner import this_process
 from core.store import ENDED, Owner, Run, RunState, Store
-from jobs.worker.heartbeat import GRACE_S, HeartbeatTracker, reap
 from jobs.worker.process import ProcessStatus, processor_wait_s
+from jobs.worker.reaper import GRACE_S, HeartbeatTracker, reap
 from tests.making import OTHER, OWNER, Clock, claimed, config
 from tests.unit.conftest import error_of
 

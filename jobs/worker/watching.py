@@ -22,9 +22,9 @@ from core.store.database import retried
 from core.store.engine import parse_url
 from core.store.types import Owner
 from jobs.worker.cores import shared_cores
-from jobs.worker.heartbeat import HeartbeatTracker, reap, record_worker_exit
 from jobs.worker.pool import WorkerPool
 from jobs.worker.process import is_alive
+from jobs.worker.reaper import HeartbeatTracker, reap, record_worker_exit
 from jobs.worker.signals import Signals
 from jobs.worker.start import SUPERVISOR
 from jobs.worker.timeout import ProgressFile, ended_if_hung
