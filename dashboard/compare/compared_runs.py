@@ -32,6 +32,7 @@ from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import none_done
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import choice, choose, chosen, newest_sweep, segments, set_parameter
+from dashboard.shared.states import show_note
 from dashboard.text import escape
 
 _MOST_ROWS, _PAIR = 40, 2
@@ -83,7 +84,7 @@ def pick_compared_runs() -> ComparedRuns | None:
     conditions = store.conditions(every)
     runs, left_out = readable(every, conditions)
     if left_out:
-        st.caption(f":material/info: {escape(left_out)}")
+        show_note(escape(left_out))
     if not runs:
         return None
     groups = {group.name: (group, on_data) for group, on_data in group_by_data(runs, conditions).items()}
@@ -107,7 +108,7 @@ def pick_compared_runs() -> ComparedRuns | None:
         if asked:
             _all_runs_button()
     if group.note:
-        st.caption(f":material/info: {escape(group.note)}")
+        show_note(escape(group.note))
     return ComparedRuns(compared, name, split, runs if asked else compared, every_row)
 
 

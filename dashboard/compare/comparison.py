@@ -35,6 +35,7 @@ from dashboard.components.charts import chart
 from dashboard.shared.downloads import copy_table, show_table
 from dashboard.shared.resources import task_colour, task_colours
 from dashboard.shared.selection import choice, segments, switch
+from dashboard.shared.states import show_note, show_reason
 from dashboard.text import coloured, escape, unbroken
 from dashboard.theme import ramp
 from jobs.reports.render import difference_sheet
@@ -73,7 +74,7 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
     """
     pair = default_pair(table)
     if pair is None:
-        st.info(_nothing_to_compare(table), icon=":material/info:")
+        show_reason(_nothing_to_compare(table))
         return table, None
     with st.container(border=True):
         table, a, b = _asked(table, *pair)
@@ -344,4 +345,4 @@ def _notes(shown: Sequence[Difference], table: ResultTable) -> None:
         "shown."
     )
     for reason in dict.fromkeys(delta.untested for delta in shown if delta.untested):
-        st.caption(f":material/info: {_UNTESTED[reason]}")
+        show_note(_UNTESTED[reason])

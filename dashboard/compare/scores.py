@@ -18,6 +18,7 @@ from dashboard.compare.compared_runs import ComparedRuns
 from dashboard.components.charts import chart
 from dashboard.shared.downloads import copy_table, show_table
 from dashboard.shared.selection import switch
+from dashboard.shared.states import show_note
 from dashboard.text import escape
 from jobs.reports.render import best, score_sheet, with_published
 
@@ -56,7 +57,7 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     if with_cost:
         st.caption(f"{COST_NOTE} –: not recorded.")
     for note in table.notes:
-        st.caption(f":material/info: {escape(note)}")
+        show_note(escape(note))
     if sheet is not ours:
         st.caption(f"Grey: {escape(CITATION)}. POS there is seqeval F1.")
     elif published:

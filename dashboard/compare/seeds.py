@@ -20,7 +20,7 @@ from dashboard.compare.compared_runs import ComparedRuns, go_on_comparing
 from dashboard.shared import actions, resources
 from dashboard.shared.live import rerun_when
 from dashboard.shared.selection import chosen, link_to_runs
-from dashboard.shared.states import problem
+from dashboard.shared.states import problem, show_note
 from jobs.queue.estimates import costs
 from jobs.queue.submit import same_runs, up_to_date
 
@@ -100,7 +100,7 @@ def missing_seeds_button(offered: Offers, compared: ComparedRuns) -> None:
     """Draws the button that queues missing seeds, and the number of runs in the queue."""
     missing = offered.missing
     if missing is not None and offered.is_on_older_text:
-        st.caption(f":material/info: {_OLDER_TEXT}", width="content")
+        show_note(_OLDER_TEXT, width="content")
     elif missing is not None:
         st.button(
             f"{'Launch' if missing.new else 'Add'} the missing seeds",

@@ -26,6 +26,7 @@ from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.shared.downloads import copy_table, show_table
 from dashboard.shared.selection import choice, segments
+from dashboard.shared.states import show_note
 from dashboard.text import escape, option
 from jobs.reports.parts import Sheet, number_text
 from jobs.reports.where import where_sheets
@@ -63,7 +64,7 @@ def where_view(
         return
     st.markdown(f"**{escape(apart.headline)}**")
     for note in apart.notes:
-        st.caption(f":material/info: {escape(note)}")
+        show_note(escape(note))
     if apart.buckets:
         _forest(apart)
         _sentences(apart, task_kind(table, task), runs)

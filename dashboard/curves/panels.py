@@ -23,7 +23,7 @@ from dashboard.shared.downloads import csv_button, csv_file
 from dashboard.shared.newcomers import explain
 from dashboard.shared.run_views import ended_early, progress_text
 from dashboard.shared.selection import set_parameter
-from dashboard.shared.states import empty, state_text
+from dashboard.shared.states import empty, show_reason, state_text
 from dashboard.text import escape, with_code
 from dashboard.theme import DASHES
 
@@ -259,7 +259,7 @@ def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
     if len(notes) > _MOST_NOTES:
         notes = [*notes[:_MOST_NOTES], f"{plural(len(notes) - _MOST_NOTES, 'more curve')} have gaps."]
     if notes:
-        st.info("  \n".join(escape(sentence) for sentence in notes), icon=":material/info:")
+        show_reason("  \n".join(escape(sentence) for sentence in notes))
     left_out = {panel.task: panel.left_out for panel in (view.large, *view.small) if panel.left_out}
     if left_out:
         where = ", ".join(f"{count:,} of {task or 'the whole'}" for task, count in left_out.items())

@@ -58,6 +58,7 @@ from dashboard.shared import actions, resources
 from dashboard.shared.downloads import data_table
 from dashboard.shared.newcomers import fold
 from dashboard.shared.readings import show_reading
+from dashboard.shared.states import show_note
 from dashboard.text import coloured, escape
 from jobs.queue.control import Answer
 from jobs.queue.sweeps import corpora_of
@@ -420,7 +421,7 @@ def _summarised(
     shown = set().union(*(show_reading(guessed(read) if is_guess else read) for read in readings))
     for note in summary.notes:
         if note not in shown:
-            st.caption(f":material/info: {escape(note)}")
+            show_note(escape(note))
     return ChosenData(name, columns, tuple(task.name for task in summary.tasks), summary, None)
 
 

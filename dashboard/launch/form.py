@@ -56,6 +56,7 @@ from dashboard.launch.paradigms import paradigms
 from dashboard.shared import resources
 from dashboard.shared.newcomers import fold, say
 from dashboard.shared.selection import link_to_runs
+from dashboard.shared.states import field_problem, show_note
 from dashboard.text import coloured, escape
 from dashboard.theme import PARADIGM_NAMES
 
@@ -127,7 +128,7 @@ def show_source(added: RunWithFacts | None, corpus: str) -> None:
         which = f"run {runs[0]}" if len(runs) == 1 else f"{len(runs)} runs"
         link_to_runs(runs, f"Filled in from {which}", ":material/content_copy:")
     for sentence in sentences:
-        st.caption(f":material/info: {escape(sentence)}")
+        show_note(escape(sentence))
 
 
 _Lists = dict[str, str | tuple[str, ...]]
@@ -480,4 +481,4 @@ def show_error(slot: DeltaGenerator, field: str, sentence: str) -> None:
     with slot.container(gap=None):
         st.html(f'<span id="{anchor(field)}" tabindex="-1" style="scroll-margin-top: 9rem"></span>')
         if sentence:
-            st.markdown(f":orange[:material/error: {escape(sentence)}]")
+            field_problem(sentence)

@@ -22,7 +22,7 @@ from dashboard.launch.launched import launched_runs
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import show_table
 from dashboard.shared.newcomers import fold
-from dashboard.shared.states import problem
+from dashboard.shared.states import problem, show_note
 from dashboard.text import escape
 from jobs.queue.estimates import Cost, Disk, cost, disk, queue_left
 from jobs.queue.submit import check, same_runs
@@ -199,7 +199,7 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator)
         _table(plan_rows(runs, stored, time))
     with st.container(gap="xsmall"):
         for note in notes[:_MOST_NOTES]:
-            st.caption(f":material/info: {escape(note)}")
+            show_note(escape(note))
         if len(notes) > _MOST_NOTES:
             st.caption(f"{plural(len(notes) - _MOST_NOTES, 'more note')}.")
         if any(config.paradigm == "mtl" and shares_nothing(config) for config in new):

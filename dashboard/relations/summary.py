@@ -27,7 +27,7 @@ from dashboard.relations.views import MARKS, Bools, Floats, Group, signed
 from dashboard.shared import resources
 from dashboard.shared.newcomers import PENALTY, fold
 from dashboard.shared.selection import choose
-from dashboard.shared.states import empty, show_answer
+from dashboard.shared.states import empty, show_answer, show_reason, show_warning
 from dashboard.text import coloured, escape
 from dashboard.theme import STATES
 
@@ -56,7 +56,7 @@ def explain_missing(read: Snapshots) -> None:
         count = plural(len(read.unfinished), "run that has not succeeded", "runs that have not succeeded")
         st.caption(f"Left out beside those that succeeded: {count}.")
     if read.alone:
-        st.info(escape(read.alone), icon=":material/info:")
+        show_reason(escape(read.alone))
 
 
 def _by_reason(runs: Sequence[RunWithFacts]) -> dict[str, list[RunWithFacts]]:
@@ -177,7 +177,7 @@ def draw_scores(state: RelationsState) -> None:
     for text in filter(None, dict.fromkeys(warnings)):
         titles = [g.title for g, of in zip(state.groups, warnings, strict=True) if of == text]
         which = f"{escape(first_of(titles, 3))}: " if len(titles) < len(state.groups) else ""
-        st.warning(which + text, icon=":material/warning:")
+        show_warning(which + text)
 
 
 def _scores_in_words(
@@ -270,14 +270,13 @@ def run_warnings(state: RelationsState) -> None:
         series = resources.curve_series([run], [PENALTY_METRIC.key()])
         if (vanished := views.penalty_vanished(series[0] if series else None)) is not None:
             largest, last = (number(float(f"{value:.2g}")) for value in vanished)
-            st.warning(
+            show_warning(
                 f"The penalty has vanished in run {run.id}: it fell from {largest} to {last}. The run trains "
-                "as MTL, and its relations have no meaning. The relational prior cannot vanish in this way.",
-                icon=":material/warning:",
+                "as MTL, and its relations have no meaning. The relational prior cannot vanish in this way."
             )
     if state.is_learned:
         for text in _with_titles(state.groups, [_limits(state, group.runs[0]) for group in state.groups]):
-            st.info(text, icon=":material/info:")
+            show_reason(text)
     if state.steps.cut:
         last_step = state.steps.steps[-1]
         st.caption(f"Shown up to step {last_step:,}: not all of these runs have later snapshots.")
@@ -348,7 +347,7 @@ def gold_agreement(state: RelationsState, learned: Floats, gold: Floats | None) 
     """Draws the rank correlation of learned and gold relations, (n, n), or why the run has no gold labels."""
     run, rows = state.runs[0], state.shared.rows
     if gold is None:
-        st.info(views.why_no_gold(run), icon=":material/info:")
+        show_reason(views.why_no_gold(run))
         return
     possible = ~views.impossible_pairs([run], "label", rows)[0]
     parts = [

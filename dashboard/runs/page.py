@@ -24,7 +24,7 @@ from dashboard.shared.queue import held_banner, queue_panel
 from dashboard.shared.run_picker import warn_missing_runs
 from dashboard.shared.run_views import progress_text
 from dashboard.shared.selection import chosen
-from dashboard.shared.states import title
+from dashboard.shared.states import field_problem, show_note, title
 from dashboard.shared.sweeps import sweep_bars
 from dashboard.text import escape, with_code
 
@@ -63,7 +63,7 @@ def _tables() -> set[int]:
     try:
         wanted = parse_filter(search.text, store=store)
     except FilterError as error:
-        st.markdown(f":orange[:material/error: {escape(error)}]")
+        field_problem(str(error))
         return set()
     shown = table.shown_choice()
     runs = table.listed_runs(store, wanted, only_chosen=shown.only_chosen)
@@ -83,7 +83,7 @@ def _differences(ids: Sequence[int]) -> None:
     picked = [by_id[run_id] for run_id in ids]
     runs, note = readable(picked)
     if note:
-        st.caption(f":material/info: {escape(note)}")
+        show_note(escape(note))
     if len(runs) < 2:
         return
     st.subheader("Differences", anchor=False)

@@ -28,7 +28,14 @@ from dashboard.shared.newcomers import fold
 from dashboard.shared.readings import show_reading
 from dashboard.shared.run_views import ended_early, log_tail, progress_text
 from dashboard.shared.selection import segments
-from dashboard.shared.states import learned_nothing_text, problem, state_badge
+from dashboard.shared.states import (
+    learned_nothing_text,
+    problem,
+    show_note,
+    show_reason,
+    show_warning,
+    state_badge,
+)
 from dashboard.text import coloured, escape, option, with_code
 from dashboard.theme import STATES
 from jobs.queue import control
@@ -88,12 +95,12 @@ def _learned_nothing(scores: Sequence[StoredScore]) -> list[str]:
 
 def _advice(run: Run, advice: Advice) -> None:
     if run.state is RunState.CANCELLED:
-        st.info(f"{with_code(advice.happened)} {with_code(advice.steps[0])}", icon=":material/cancel:")
+        show_reason(f"{with_code(advice.happened)} {with_code(advice.steps[0])}", ":material/cancel:")
     else:
         look = STATES[run.state]
         steps = "\n".join(f"- {with_code(step)}" for step in advice.steps)
         cause = f"**{advice.word or look.word}: {escape(advice.cause)}.** {with_code(advice.happened)}"
-        st.warning(f"{cause}\n\n{steps}", icon=look.icon)
+        show_warning(f"{cause}\n\n{steps}", look.icon)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if advice.clone:
             changes = ", ".join(f"{name} {value}" for name, value in advice.clone.items())
@@ -148,7 +155,7 @@ def _scores(store: Store, run: RunWithFacts) -> None:
             looks = {"Task": _task_column(rows["Task"])}
             data_table(rows, alt="Scores of this run by task and split", column_config=looks)
             for note in undefined_notes(scores):
-                st.caption(f":material/info: {escape(note)}")
+                show_note(escape(note))
         if tasks := run.task_facts:
             st.caption("Training data of each task.")
             localized = st.column_config.NumberColumn(format="localized")
@@ -158,7 +165,7 @@ def _scores(store: Store, run: RunWithFacts) -> None:
             data_table(of_tasks, alt=alt, column_config=columns | {"Task": _task_column(of_tasks["Task"])})
         with st.container(gap="xsmall"):
             for note in run.facts.notes if run.facts else ():
-                st.caption(f":material/info: {escape(note)}")
+                show_note(escape(note))
         if readings := run.facts.readings if run.facts else ():
 
             def show_readings() -> None:

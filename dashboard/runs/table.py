@@ -26,6 +26,7 @@ from dashboard.runs.views import SPLITS, Page, Table, sorts
 from dashboard.shared.delivery import fragment
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import choice, choose, chosen, segments, switch
+from dashboard.shared.states import show_reason
 from dashboard.text import escape
 
 _PAGE = "table_page"
@@ -161,7 +162,7 @@ def found(page: Page) -> None:
 def nothing_found(*, is_filtered: bool) -> None:
     """Why the table is empty, and the way out."""
     if not is_filtered:
-        st.info("All runs are archived. The filter `archived:yes` finds them.", icon=":material/archive:")
+        show_reason("All runs are archived. The filter `archived:yes` finds them.", ":material/archive:")
         return
 
     def clear() -> None:

@@ -15,6 +15,7 @@ from core.paths import database_url
 from core.plain_text import spreadsheet_cell
 from core.report import ReportAsked, make_report
 from dashboard.components.charts import component
+from dashboard.shared.states import show_warning
 from dashboard.text import escape
 from jobs.reports import html
 from jobs.reports.parts import Block, Form, Sheet, number_text
@@ -161,7 +162,7 @@ def report_button(run_ids: Sequence[int], split: str) -> None:
             with st.spinner("Making the report"):
                 ready = st.session_state[_READY] = asked, make_report(asked).html
         except MRNLabError as error:
-            st.warning(escape(str(error)), icon=":material/warning:")
+            show_warning(escape(str(error)))
             return
     st.download_button(
         "Save report",

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.errors import MRNLabError, StoreError
 from dashboard.shared import resources
 from dashboard.shared.delivery import fragment
-from dashboard.shared.states import problem
+from dashboard.shared.states import problem, show_warning
 from dashboard.text import escape
 
 _LOOK_S = 1.0
@@ -100,8 +100,8 @@ def _await_store(above: DeltaGenerator, error: StoreError | None) -> None:
 
 def store_away(error: StoreError) -> None:
     """In place of a page or part that could not be drawn: why, and a rerun when the store is back."""
-    st.warning(
+    show_warning(
         f"{escape(error)} This page comes back by itself as soon as the store can be read.",
-        icon=":material/database_off:",
+        ":material/database_off:",
     )
     rerun_when(lambda: resources.reachable() is None)

@@ -12,6 +12,7 @@ from core.store.types import Run, RunState
 from core.wording import all_of
 from dashboard.shared import resources
 from dashboard.shared.selection import choose, chosen, newest_sweep, run_numbers
+from dashboard.shared.states import show_note, show_warning
 from dashboard.text import escape
 
 _MOST_OFFERED, _NEWEST = 200, 2000
@@ -34,7 +35,7 @@ def warn_missing_runs(run_ids: Collection[int]) -> None:
         sentences.append(f"{were} deleted.")
     if unknown:
         sentences.append(f"There is no run {all_of(unknown)} in this store.")
-    st.warning(" ".join(sentences), icon=":material/link_off:")
+    show_warning(" ".join(sentences), ":material/link_off:")
 
 
 def pick_runs(
@@ -69,7 +70,7 @@ def pick_runs(
     shown_runs = [suitable_runs[run_id] for run_id in asked]
     runs, note = readable(shown_runs, store.conditions(shown_runs))
     if note:
-        st.caption(f":material/info: {escape(note)}")
+        show_note(escape(note))
     if not known:
         return None
     current = [run.id for run in runs]

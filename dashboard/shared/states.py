@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -39,9 +40,29 @@ def empty(
             st.page_link(page, label=label, icon=icon)
 
 
+def show_note(text: str, **look: Any) -> None:
+    """Draws a fact to have in mind, small. Here and in what follows `text` is Markdown."""
+    st.caption(f":material/info: {text}", **look)
+
+
+def show_reason(text: str, icon: str = ":material/info:") -> None:
+    """Draws why something is not there, in its place."""
+    st.info(text, icon=icon)
+
+
+def show_warning(text: str, icon: str = ":material/warning:") -> None:
+    """Draws what a reader should not overlook."""
+    st.warning(text, icon=icon)
+
+
+def field_problem(sentence: str) -> None:
+    """Draws what is wrong with a field, under it. The sentence is plain text."""
+    st.markdown(f":orange[:material/error: {escape(sentence)}]")
+
+
 def problem(sentence: str) -> None:
-    """Something went wrong."""
-    st.warning(escape(sentence), icon=":material/error:")
+    """Draws that something went wrong. The sentence is plain text."""
+    show_warning(escape(sentence), ":material/error:")
 
 
 def state_badge(state: RunState) -> None:

@@ -18,6 +18,7 @@ from dashboard.components.text_answers import Column, text_answers
 from dashboard.shared import resources
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import switch
+from dashboard.shared.states import show_note
 from dashboard.tag.seeds import Answer
 from dashboard.tag.texts import shown_texts, task_answers, text_disagreement
 from dashboard.tag.views import (
@@ -108,7 +109,7 @@ def _on_text(
     missing = [] if is_shown or text.second is not None else list(tasks_reading(schemes, "pair"))
     if missing:
         needs = "needs" if len(missing) == 1 else "need"
-        st.caption(f":material/info: {escape(all_of(missing))} {needs} a second text.")
+        show_note(f"{escape(all_of(missing))} {needs} a second text.")
     for answer in answers:
         _about_length(answer.who, configs[answer.who], said(answer).values())
 
@@ -144,7 +145,7 @@ def _drawn(
 def _about_length(who: str, config: RunConfig, said: Iterable[TextAnswer]) -> None:
     if any(answer.shortened for answer in said):
         text = f"{who} reads no more than max_length {config.max_length}; the end of the text is left out."
-        st.caption(f":material/info: {escape(text)}")
+        show_note(escape(text))
 
 
 def _lanes(

@@ -28,7 +28,7 @@ from core.tagging import text_of
 from core.tasks.kinds import Reads
 from core.wording import plural
 from dashboard.shared.selection import choice, segments, set_parameter
-from dashboard.shared.states import problem
+from dashboard.shared.states import problem, show_note
 from dashboard.tag.models import is_here, test_split
 from dashboard.tag.seeds import System
 from dashboard.tag.views import ALL_SENTENCES, ANY_TASK, NO_TASK, Placed, matching
@@ -99,8 +99,8 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
         words = given_sentences(written) if split else split_sentences(written)
         sentences += [Sentence(tuple(tokens), {}) for tokens in words]
         if not split and has_unspaced_script(written):
-            st.caption(
-                ":material/info: Part of this text is in a script without spaces, which is not split into "
+            show_note(
+                "Part of this text is in a script without spaces, which is not split into "
                 "words here. Put spaces between its words and switch *Already split into words* on."
             )
     if written.split() and ("text" in reads or second.split()):
@@ -143,7 +143,7 @@ def read_columns(content: bytes, name: str, schemes: Mapping[str, str]) -> Given
         return None
     summary.caption(escape(f"Read as {given.read_as}."))
     for note in given.notes:
-        st.caption(f":material/info: {escape(note)}")
+        show_note(escape(note))
     return given
 
 
@@ -202,8 +202,8 @@ def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
             room -= len(sentence.tokens)
     left_out = words - MOST_WORDS
     if left_out > 0:
-        st.caption(
-            f":material/info: The first {MOST_WORDS} words are tagged; {plural(left_out, 'more word')} "
+        show_note(
+            f"The first {MOST_WORDS} words are tagged; {plural(left_out, 'more word')} "
             f"{'is' if left_out == 1 else 'are'} left out. Use *{FILE}* for long texts."
         )
     return kept

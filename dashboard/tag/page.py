@@ -12,7 +12,7 @@ from dashboard.shared.live import live, rerun_when
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import chosen
-from dashboard.shared.states import empty, problem, title
+from dashboard.shared.states import empty, problem, show_note, title
 from dashboard.tag.answers import show_answers
 from dashboard.tag.controls import (
     FILE,
@@ -61,13 +61,13 @@ if picked is None:
     nothing_to_ask()
     st.stop()
 for reason in without_model(resources.store().runs(chosen())):
-    st.caption(f":material/info: {reason}")
+    show_note(reason)
 shown = configurations(picked, resources.store().conditions(picked))
 if not shown:
     st.caption("Choose at least one model.")
     st.stop()
 if repeats := repeats_sentence(picked, shown):
-    st.caption(f":material/info: {repeats}")
+    show_note(repeats)
 if len(shown) > MOST_CONFIGURATIONS:
     st.caption(f"The first {MOST_CONFIGURATIONS} of {len(shown)} configurations are shown.")
     shown = shown[:MOST_CONFIGURATIONS]
@@ -77,8 +77,8 @@ systems, first = asked_systems(shown), picked[0]
 checkpoints = {checkpoint: None for system in systems.values() for checkpoint in system.checkpoints}
 kept = models().prepare(checkpoints)  # in the background, while the reader types
 if kept < len(checkpoints):
-    st.caption(
-        f":material/info: {kept} of {plural(len(checkpoints), 'model')} fit into the "
+    show_note(
+        f"{kept} of {plural(len(checkpoints), 'model')} fit into the "
         f"{size(MOST_BYTES)} that Tag keeps loaded. The others are loaded again for each new text."
     )
 reads = reads_of(shown)

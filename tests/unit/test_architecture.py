@@ -254,6 +254,13 @@ def test_supervisors_and_waiting_workers_are_light() -> None:
     assert _imported_with(modules[:1], ("core.store",)) == []
 
 
+def test_states_of_pages_are_drawn_in_one_place() -> None:
+    """Notes, reasons, warnings and problems of fields look the same everywhere."""
+    drawn = re.compile(r"st\.(?:info|warning|error|success)\(|:material/info:|:orange\[:material/error: ")
+    users = {path.name for path in SOURCES["dashboard"] if drawn.search(path.read_text(encoding="utf-8"))}
+    assert users == {"states.py"}
+
+
 def test_no_folder_called_pages() -> None:
     """Streamlit would take it for an old kind of app, and show deep links without navigation."""
     assert not (ROOT / "dashboard" / "pages").exists()
