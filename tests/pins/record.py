@@ -1,6 +1,6 @@
 """Record the present behaviour anew: `python -m tests.pins.record [PYTEST ARGUMENTS]`.
 
-Runs the tests of this folder; each writes what it sees to `recorded/` instead of failing. Look at the diff
+Runs the tests of this folder; where one would fail, it writes what it sees to `recorded/`. Look at the diff
 before it is committed: every changed line is a change that a user sees. The gzipped stores are the exception:
 they stand for stores that people have, and are made only where they are missing.
 """

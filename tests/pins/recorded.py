@@ -1,4 +1,4 @@
-"""Recorded outputs. A test hands its output to `pinned`, which compares it or, when recording, writes it.
+"""Recorded outputs. A test hands its output to `pinned`, which compares it, or writes it where it differs.
 
 A record has numbers, ids, exit codes and shapes. Of a sentence only its numbers are left: a sentence is
 tested where it is made.
@@ -96,10 +96,11 @@ def pinned(name: str, present: Any) -> None:
     """
     path = FOLDER / f"{name}.json"
     present = without_sentences(json.loads(json.dumps(present)))
-    if os.environ.get(RECORDING):
+    recorded = json.loads(path.read_text("utf-8")) if path.exists() else None
+    changes = list(_changes(recorded, present, name))
+    if changes and os.environ.get(RECORDING):
         path.write_text(_written(present), "utf-8")
-    changes = list(_changes(json.loads(path.read_text("utf-8")), present, name))
-    if changes:
+    elif changes:
         pytest.fail("\n".join(changes[:40]), pytrace=False)
 
 

@@ -28,7 +28,11 @@ class Edit:
 
 @dataclass(frozen=True)
 class Recipe:
-    """An example of a recipe of CONTRIBUTING.md: its heading, and the change that it asks for."""
+    """An example of a recipe of CONTRIBUTING.md: its heading, and the change that it asks for.
+
+    `pins` are those of `tests/pins` that it might change, for pytest's `-k`; trained models take long.
+    """
 
     heading: str
     edits: tuple[Edit, ...]
+    pins: str = "not training and not on_models"

@@ -47,4 +47,5 @@ RECIPE = Recipe(
         ),
         Edit("tests/unit/test_balanced_accuracy.py", _TEST),
     ),
+    pins="test",
 )

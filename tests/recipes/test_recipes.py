@@ -31,9 +31,17 @@ def _section(recipe: Recipe) -> str:
 
 
 def _commands(recipe: Recipe) -> list[str]:
-    """The promised tests and the programs that write pages of docs, in order."""
-    spans = re.findall(r"`((?:pytest|python -m tests\.unit)[^`]*)`", _section(recipe))
+    """The promised tests, and the programs that write pages of docs and pins anew, in order."""
+    spans = re.findall(r"`((?:pytest|python -m tests\.(?:unit|pins))[^`]*)`", _section(recipe))
     return [" ".join(span.split()) for span in spans]
+
+
+def _unrecorded(recipe: Recipe, commands: list[str]) -> str:
+    """The pins that the recipe might change and does not record anew, for pytest's `-k`; empty where none."""
+    recording = [shlex.split(command) for command in commands if "tests.pins.record" in command]
+    if any("-k" not in words for words in recording):
+        return ""
+    return " and not ".join(f"({pins})" for pins in (recipe.pins, *(words[-1] for words in recording)))
 
 
 @pytest.fixture
@@ -93,3 +101,5 @@ def test_the_promised_tests_pass_where_a_recipe_was_followed(recipe: Recipe, tre
     own_tests = [edit.path for edit in recipe.edits if edit.path.startswith("tests/")]
     for command in commands:
         _call(" ".join((command, *own_tests)) if command.startswith("pytest") else command, tree)
+    if left := _unrecorded(recipe, commands):
+        _call(f"pytest -k {shlex.quote(left)} tests/pins", tree)
