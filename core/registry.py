@@ -1,6 +1,7 @@
-"""The encoders MRN Lab knows by name. A new one is one line here; the form and the command line learn of it.
+"""Names known without torch: encoders, balancing, priors and alignments, each with a line for the form.
 
-This module imports neither torch nor transformers, so that pages can list encoders at once.
+A new one is a line here; the form and the command line learn of it. A prior or an alignment also has a module
+in `core/mrn` (CONTRIBUTING.md).
 """
 
 from __future__ import annotations
@@ -174,12 +175,6 @@ GRADIENT_BALANCING: dict[str, tuple[str, ...]] = {
     "cagrad": ("torchjd", "cvxpy", "clarabel"),
 }
 """The values of `balancing` that combine gradients of tasks, and the optional packages that each needs."""
-
-
-# The priors and alignments by name, each with a line for the form. Needs no torch.
-#
-# A new prior or alignment has one line here and a module in `core/mrn` (CONTRIBUTING.md).
-
 
 COVARIANCES: tuple[str, ...] = ("task", "label", "feature")
 """The covariances that a prior may learn."""

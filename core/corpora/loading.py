@@ -1,25 +1,16 @@
-"""Load a corpus by name or folder, derived ones too; the overlap of its tasks; its summary for the form.
-
-All three are read anew only when the corpus's files change.
-"""
+"""Load a corpus by name or folder, derived ones too. It is read anew only when its files change."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
-from itertools import combinations
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from core.config.typed import real_number
-from core.corpora.assembly import SPLITS, TEXT_VERSION, describe, findings, text_hash
+from core.corpora.assembly import TEXT_VERSION, describe, findings, text_hash
 from core.corpora.catalogue import hub
 from core.corpora.catalogue.folders import detect_columns, read_folder
 from core.corpora.catalogue.names import (
@@ -32,13 +23,12 @@ from core.corpora.catalogue.names import (
 )
 from core.corpora.derived import Derivation, derivation, is_derived
 from core.corpora.readers.conll_names import ColumnProposal
-from core.corpora.reading import Reading
-from core.corpora.sampling import parts
-from core.corpora.types import Corpus, Overlap, Sentence, Sentences, Split, Task
+from core.corpora.types import Corpus
 from core.errors import CorpusError, NoRoom
 from core.paths import cache_dir, written_whole
 
-_PREVIEW_SEED = 1
+PREVIEW_SEED = 1
+"""What a derived corpus is drawn with where no run says how."""
 _KEPT = 4
 """Corpora kept in memory, some tens of megabytes each: a worker trains many runs of the same one."""
 
@@ -53,7 +43,7 @@ def load(name: str, columns: Sequence[str] | None = None) -> Corpus:
     corpus = read(name, columns)
     made_by = derivation_of(name)
     if made_by is not None:
-        corpus = describe(made_by.make(corpus, _PREVIEW_SEED))
+        corpus = describe(made_by.make(corpus, PREVIEW_SEED))
     return replace(corpus, notes=corpus.notes + findings(corpus))
 
 
@@ -154,16 +144,6 @@ def _proposed(folder: str, files: tuple[str, ...]) -> ColumnProposal | None:
     return detect_columns(folder)
 
 
-def found_columns(name: str) -> tuple[str, ...]:
-    """The columns of a dataset that are read, as its name may say them. Raises CorpusError as `load`."""
-    (reading,) = summarise(name).readings
-    return tuple(
-        f"{column.column}:{column.name}" if column.column else column.name
-        for column in reading.columns
-        if column.taken != "skipped"
-    )
-
-
 def _key(columns: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if columns is None else tuple(columns)
 
@@ -201,133 +181,3 @@ def _read(bases: tuple[str, ...], columns: tuple[str, ...] | None, files: Files)
     else:
         corpus = spec.read()
     return replace(corpus, text_hash=text_hash(corpus))
-
-
-def corpus_overlaps(corpus: str, columns: Sequence[str] | None, tasks: Sequence[str]) -> tuple[Overlap, ...]:
-    """The overlap of each pair of these tasks in all training sentences, before a run draws any by its seed.
-
-    A derived corpus is measured as drawn with seed 1. Raises CorpusError as `prepare` does.
-    """
-    return _measured(corpus, _key(columns), tuple(tasks), files_of(corpus))
-
-
-@lru_cache(maxsize=1024)
-def _measured(
-    name: str, columns: tuple[str, ...] | None, tasks: tuple[str, ...], files: Files
-) -> tuple[Overlap, ...]:
-    corpus, made_by = read(name, columns), derivation_of(name)
-    return overlaps((corpus if made_by is None else made_by.make(corpus, _PREVIEW_SEED)).train, tasks)
-
-
-def overlaps(sentences: Sequence[Sentence], tasks: Sequence[str]) -> tuple[Overlap, ...]:
-    """The overlap of each pair of these tasks in these training sentences, in the order of the tasks.
-
-    Labels of whole texts that are numbers name nothing: the 0 of a sentiment is not that of a paraphrase.
-    """
-    packed = Sentences.of(sentences)
-    annotated = {task: packed.annotated([task]) for task in tasks}
-    is_of_text = {task: packed.is_of_text(task) for task in tasks}
-    labels: dict[str, Counter[str]] = {}
-    sizes: dict[str, NDArray[np.int64]] = {}  # how many labels each sentence has
-    for task in tasks:
-        column = packed.column(task)
-        sizes[task] = np.zeros(len(packed), dtype=np.int64)
-        sizes[task][column.at] = column.rows.lengths
-        of_text = is_of_text[task][column.at]
-        of_texts, of_words = (
-            column.rows.take(np.flatnonzero(which)).counts() for which in (of_text, ~of_text)
-        )
-        names = {name: count for name, count in of_texts.items() if real_number(name) is None}
-        labels[task] = of_words + Counter(names)
-
-    def share_of_names(task: str, other: str) -> float:
-        inside = {label: number for label, number in labels[task].items() if label != "O"}
-        shared = sum(number for label, number in inside.items() if label in labels[other])
-        return shared / sum(inside.values()) if inside else 0.0
-
-    pairs = []
-    for a, b in combinations(tasks, 2):
-        fewer = min(int(sizes[a].sum()), int(sizes[b].sum()))
-        is_both = annotated[a] & annotated[b] & (is_of_text[a] == is_of_text[b])
-        share = int(sizes[a][is_both].sum()) / fewer if fewer else 0.0
-        pairs.append(Overlap((a, b), share, min(share_of_names(a, b), share_of_names(b, a))))
-    return tuple(pairs)
-
-
-_SAMPLES = 3
-_SAMPLE_WORDS = 8, 24
-
-
-@dataclass(frozen=True)
-class SplitSize:
-    """How much text a split holds."""
-
-    sentences: int
-    tokens: int
-
-
-@dataclass(frozen=True)
-class CorpusSummary:
-    """The summary of a corpus in the form.
-
-    splits   sizes of train and test, and of dev where the corpus has one
-    counts   by task, for each split that is annotated, how many words (or texts) have each label
-    samples  three training sentences, or one of each part where there are more
-    words    by task, how many words its training sentences have, of both texts of a pair
-    readings what was understood of the files of each corpus that its sentences come from
-    """
-
-    splits: Mapping[Split, SplitSize]
-    tasks: tuple[Task, ...]
-    counts: Mapping[str, Mapping[Split, Mapping[str, int]]]
-    samples: tuple[Sentence, ...]
-    notes: tuple[str, ...]
-    words: Mapping[str, int]
-    readings: tuple[Reading, ...]
-
-
-def summarise(name: str, columns: Sequence[str] | None = None) -> CorpusSummary:
-    """The corpus at a glance. Read anew only when its files change. Raises CorpusError as `load` does."""
-    return _summarised(name, _key(columns), files_of(name))
-
-
-# Small beside the corpora, and a sweep over options of a derived corpus asks for hundreds.
-@lru_cache(maxsize=1024)
-def _summarised(name: str, columns: tuple[str, ...] | None, files: Files) -> CorpusSummary:
-    corpus = load(name, columns)
-    return CorpusSummary(
-        {
-            split: SplitSize(len(sentences), int(sentences.words.sum()))
-            for split in SPLITS
-            if (sentences := corpus.split(split))
-        },
-        corpus.tasks,
-        {task.name: _label_counts(corpus, task.name) for task in corpus.tasks},
-        _samples(corpus.split("train")),
-        corpus.notes,
-        {
-            task.name: int(corpus.split("train").words[corpus.split("train").column(task.name).at].sum())
-            for task in corpus.tasks
-        },
-        corpus.readings,
-    )
-
-
-def _label_counts(corpus: Corpus, task: str) -> dict[Split, Counter[str]]:
-    """How often each split that is annotated for the task has each label."""
-    columns = {split: corpus.split(split).column(task).rows for split in SPLITS}
-    return {split: column.counts() for split, column in columns.items() if column}
-
-
-def _samples(train: Sentences) -> tuple[Sentence, ...]:
-    """Training sentences of a readable length, spread over each part: three, or one of each of more parts."""
-    by_part = [which for _, which in parts(train)]
-    least, most = _SAMPLE_WORDS
-    samples: list[Sentence] = []
-    for number, which in enumerate(by_part):
-        readable = which[(least <= train.words[which]) & (train.words[which] <= most)]
-        readable = readable if len(readable) else which
-        wanted = len(range(number, max(_SAMPLES, len(by_part)), len(by_part)))
-        spread = min(wanted, len(readable))
-        samples += [train[int(readable[index * len(readable) // spread])] for index in range(spread)]
-    return tuple(samples)

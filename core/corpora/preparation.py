@@ -20,7 +20,8 @@ from core.config import RunConfig
 from core.corpora.assembly import SPLITS, describe, findings
 from core.corpora.controls import with_permuted
 from core.corpora.layout.column_names import OTHER_COLUMNS
-from core.corpora.loading import corpus_overlaps, derivation_of, read
+from core.corpora.loading import derivation_of, read
+from core.corpora.overlaps import corpus_overlaps
 from core.corpora.readers.conllu import CONLLU_TASKS, ONLY_TASKS
 from core.corpora.sampling import draw, parts, stream
 from core.corpora.types import Corpus, Sentence, Sentences

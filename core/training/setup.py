@@ -17,7 +17,7 @@ from torch import nn
 from core import __version__
 from core.config import RunConfig, config_warnings, trains_heads_alone
 from core.corpora.assembly import undefined_note
-from core.corpora.loading import overlaps
+from core.corpora.overlaps import overlaps
 from core.corpora.types import Corpus
 from core.encoding.batches import Batch, Context
 from core.encoding.tokenizer import Tokenizer

@@ -20,9 +20,10 @@ from core.corpora.catalogue.hub import HubName, is_hub
 from core.corpora.catalogue.names import find_folder, is_local, offered
 from core.corpora.catalogue.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.corpora.derived import RECIPES
-from core.corpora.loading import bases_of, derivation_of, found_columns, proposed_columns, tasks_of
+from core.corpora.loading import bases_of, derivation_of, proposed_columns, tasks_of
 from core.corpora.readers.files import split_of
 from core.corpora.reading import guessed
+from core.corpora.summary import found_columns
 from core.corpora.types import Sentence, Split
 from core.errors import ConfigError, CorpusError
 from core.store import Store

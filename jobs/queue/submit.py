@@ -11,7 +11,8 @@ from typing import Any
 
 from core.config import RunConfig, config_warnings
 from core.corpora import Corpus, prepare
-from core.corpora.loading import Files, corpus_overlaps, files_of, read, text_known
+from core.corpora.loading import Files, files_of, read, text_known
+from core.corpora.overlaps import corpus_overlaps
 from core.corpora.preparation import check_scored
 from core.errors import FIELD, ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
 from core.models.sources import (

@@ -21,7 +21,7 @@ import psutil
 
 from core.config import RunConfig
 from core.corpora import load
-from core.corpora.loading import summarise
+from core.corpora.summary import summarise
 from core.encoding.encoded import encode_cached
 from core.encoding.tokenizer import load_tokenizer
 from core.models.sources import locate

@@ -12,7 +12,8 @@ from core.config import PRESETS, RunConfig
 from core.config.sweep import expand
 from core.corpora import CATALOGUE, load, prepare
 from core.corpora.catalogue.names import locate
-from core.corpora.loading import corpus_overlaps, read
+from core.corpora.loading import read
+from core.corpora.overlaps import corpus_overlaps
 from core.mrn.alignments import choose
 
 pytestmark = pytest.mark.realdata

@@ -14,7 +14,7 @@ import pytest
 
 from core.config import RunConfig
 from core.corpora import prepare
-from core.corpora.loading import overlaps
+from core.corpora.overlaps import overlaps
 from core.corpora.types import Overlap, Sentence
 from core.errors import ConfigError
 from core.mrn.alignments import LabelCounts, align, choose

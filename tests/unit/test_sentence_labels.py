@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from core.corpora.assembly import assemble
-from core.corpora.loading import corpus_overlaps, load, overlaps
+from core.corpora.loading import load
+from core.corpora.overlaps import corpus_overlaps, overlaps
 from core.corpora.readers.given import read_given
 from core.corpora.types import Corpus, Sentence, Sentences
 from core.encoding.batches import IGNORED, Batches
