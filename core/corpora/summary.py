@@ -12,6 +12,8 @@ from core.corpora.loading import Files, files_of, load
 from core.corpora.reading import Reading
 from core.corpora.sampling import parts
 from core.corpora.types import Corpus, Sentence, Sentences, Split, Task
+from core.tasks import KINDS
+from core.wording import all_of
 
 _SAMPLES = 3
 _SAMPLE_WORDS = 8, 24
@@ -43,6 +45,11 @@ class CorpusSummary:
     notes: tuple[str, ...]
     words: Mapping[str, int]
     readings: tuple[Reading, ...]
+
+    @property
+    def examples(self) -> str:
+        """The kinds of its examples, in the plural: `sentences`, `texts and pairs`."""
+        return all_of(list(dict.fromkeys(KINDS[task.scheme].examples for task in self.tasks)))
 
 
 def summarise(name: str, columns: Sequence[str] | None = None) -> CorpusSummary:

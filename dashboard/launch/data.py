@@ -5,29 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC
 from itertools import chain
-from pathlib import Path
 
 import pandas as pd
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from core.config.fields import comma_list
-from core.corpora import CATALOGUE, CorpusSummary, Task, save_upload, summarise
-from core.corpora.assembly import SPLITS
+from core.corpora import CATALOGUE, CorpusSummary, Task, summarise
 from core.corpora.catalogue.hub import HubName, is_hub
 from core.corpora.catalogue.names import find_folder, is_local, offered
-from core.corpora.catalogue.uploads import MOST_MEGABYTES, delete_upload, uploads
 from core.corpora.derived import RECIPES
 from core.corpora.loading import bases_of, derivation_of, proposed_columns, tasks_of
-from core.corpora.readers.files import split_of
 from core.corpora.reading import guessed
 from core.corpora.summary import found_columns
 from core.corpora.types import Sentence, Split
 from core.errors import ConfigError, CorpusError
-from core.store import Store
-from core.store.types import ACTIVE, Run
 from core.tasks import KINDS, TaskKind
 from core.wording import all_of, capitalised, plural, without_shared
 from dashboard.components.charts import chart
@@ -47,28 +39,23 @@ from dashboard.launch.address import (
     OWN_FOLDER,
     OWN_HOW,
     UPLOAD,
-    UPLOADED,
     columns_key,
     fresh,
     key_of,
     use_own_data,
 )
 from dashboard.launch.charts import numbers_by_split, spread_chart
-from dashboard.launch.samples import SAMPLES, zipped
-from dashboard.shared import actions, resources
+from dashboard.launch.uploads import uploaded
 from dashboard.shared.downloads import data_table
 from dashboard.shared.newcomers import fold
 from dashboard.shared.readings import show_reading
 from dashboard.shared.states import show_note
 from dashboard.text import coloured, escape
-from jobs.queue.control import Answer
 from jobs.queue.sweeps import corpora_of
 
 _SAMPLE_WORDS = 80
 GREY = "#8A939B"
-_SAVED, _STORED = "launch_own_saved", "launch_own_stored"
 _LABELS_HEIGHT = 246
-_UPLOADS_HEIGHT = 220
 _OWN_HELP = "CoNLL, lists of words, spans of annotation tools, texts and pairs. Nothing leaves this machine."
 
 
@@ -138,7 +125,7 @@ def _own() -> ChosenData:
         label_visibility="collapsed",
     )
     try:
-        path = _uploaded() if how == UPLOAD else _folder()
+        path = uploaded() if how == UPLOAD else _folder()
     except CorpusError as error:
         return ChosenData("", None, (), None, str(error))
     return ChosenData("", None, (), None, None) if path is None else _named(path)
@@ -167,160 +154,6 @@ def _named(path: str) -> ChosenData:
         st.caption(f"Shown: {escape(shown)}, one of {len(corpora):,} corpora.")
     every = tuple(dict.fromkeys(chain.from_iterable(tasks.values())))
     return replace(data, corpus=path, tasks=every)
-
-
-def _uploaded() -> str | None:
-    """The folder of the files in the field, or of an earlier upload. Raises CorpusError."""
-    name = st.text_input("Name", value="my-corpus", key="launch_own_name", persist_state="session")
-    files = st.file_uploader(
-        "Files named train, dev and test: CoNLL columns, CoNLL-U, lists of words or spans as JSON, "
-        "JSONL or Parquet, or texts as TSV, CSV or JSONL",
-        accept_multiple_files=True,
-        max_upload_size=MOST_MEGABYTES,
-        key="launch_own_files",
-    )
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption("Sample files:", width="content")
-        for kind, samples in SAMPLES.items():
-            st.download_button(
-                kind,
-                zipped(samples),
-                file_name=f"{kind.lower().replace(' ', '-')}.zip",
-                mime="application/zip",
-                type="tertiary",
-                icon=":material/download:",
-                on_click="ignore",
-                key=f"launch_samples_{kind}",
-            )
-    refused = _keep_upload(name, files) if files else None
-    path = _earlier_upload()
-    if refused is not None:
-        raise refused
-    return path
-
-
-def _keep_upload(name: str, files: Sequence[UploadedFile]) -> CorpusError | None:
-    """Keeps new files and chooses them; why not, where they are no corpus.
-
-    What is left of kept files, or another name of them, is kept only on a click.
-    """
-    splits = {file.name: _asked_split(file) for file in files if split_of(file.name) is None}
-    given = {(name, file.file_id, splits.get(file.name)) for file in files}
-    kept: set[tuple[str, str, Split | None]] = st.session_state.get(_SAVED, set())
-    if given == kept:
-        return None
-    if unknown := [file for file, split in splits.items() if split is None]:
-        return CorpusError(
-            f"Cannot tell whether {unknown[0]} is train, dev or test. Rename it or choose its split."
-        )
-    is_old = {given_file[1:] for given_file in given} <= {kept_file[1:] for kept_file in kept}
-    if is_old and not st.button(
-        f"Keep {plural(len(files), 'file')} as {escape(name)}", key="launch_own_keep"
-    ):
-        return None
-    chosen = {file: split for file, split in splits.items() if split is not None}
-    before = uploads()
-    try:
-        saved = save_upload({file.name: file.getvalue() for file in files}, name, chosen)
-    except CorpusError as error:
-        return error
-    st.session_state[_SAVED] = given
-    st.session_state[UPLOADED] = str(saved)
-    _replace(saved if saved not in before else None)
-    return None
-
-
-def _replace(stored: Path | None) -> None:
-    """Remembers the upload that this reader has just stored, and deletes the one before if no run uses it.
-
-    Files are stored to be read, but kept for good only once a run is launched on them.
-    """
-    former: Path | None = st.session_state.get(_STORED)
-    st.session_state[_STORED] = stored
-    if former is None or former == stored or former not in uploads():
-        return
-    runs = resources.store().runs(archived=None)
-    if not any(str(former) in run.config.corpus for run in runs):
-        delete_upload(former)
-
-
-def _asked_split(file: UploadedFile) -> Split | None:
-    return st.selectbox(
-        f"Split of {escape(file.name)}",
-        SPLITS,
-        index=None,
-        placeholder="train, dev or test",
-        key=f"launch_own_split_{file.file_id}",
-    )
-
-
-def _earlier_upload() -> str | None:
-    """The folder of the upload that is chosen in their list; None while none is."""
-    kept = {str(path): uploaded for path, uploaded in uploads().items()}
-    if st.session_state.get(UPLOADED) not in kept:
-        st.session_state[UPLOADED] = None
-    if not kept:
-        return None
-    stored = resources.store().runs(archived=None)
-    users = {path: [run for run in stored if path in run.config.corpus] for path in kept}
-    with st.container(height=_UPLOADS_HEIGHT if len(kept) > 4 else "content", gap="xsmall"):
-        path: str | None = st.radio(
-            "Uploaded corpora",
-            list(kept),
-            index=None,
-            format_func=lambda path: escape(Path(path).name),
-            captions=[
-                f"{_sentences(path)} · {uploaded.astimezone(UTC):%d %b %Y, %H:%M} UTC · used by "
-                f"{plural(len(users[path]), 'run') if users[path] else 'no run'}"
-                for path, uploaded in kept.items()
-            ],
-            key=UPLOADED,
-            persist_state="session",
-        )
-    if path is not None:
-        _deletion(Path(path), users[path])
-    return path
-
-
-@st.cache_data(max_entries=256, show_spinner=False)
-def _sentences(path: str) -> str:
-    """How many sentences, texts or pairs an upload has, which never changes."""
-    try:
-        proposal = proposed_columns(path)
-        summary = summarise(path, None if proposal is None else proposal.columns)  # as it is chosen
-    except CorpusError:
-        return "cannot be read"
-    return f"{sum(split.sentences for split in summary.splits.values()):,} {examples_of(summary)}"
-
-
-def _deletion(path: Path, users: Sequence[Run]) -> None:
-    """Draws a button that names the data deleted, and the consequence for runs trained on it."""
-    with st.popover(
-        "Delete this upload", icon=":material/delete:", key="launch_own_delete", on_change="rerun"
-    ) as popover:
-        if not popover.open:
-            return
-        active = sum(run.state in ACTIVE for run in users)
-        st.markdown(f"Delete **{escape(path.name)}** permanently.")
-        if active:
-            st.caption(f"{plural(active, 'run')} on it queued or in progress. Stop them first.")
-        elif users:
-            st.caption(
-                f"{plural(len(users), 'run')} on it keep their scores and models. They cannot be resumed or "
-                "repeated, and their test sentences can no longer be shown."
-            )
-        st.button(
-            "Delete these files",
-            icon=":material/delete:",
-            disabled=bool(active),
-            on_click=actions.perform,
-            args=(_delete, path),
-        )
-
-
-def _delete(_store: Store, path: Path) -> list[Answer]:
-    delete_upload(path)
-    return [Answer(0, True, f"{path.name} was deleted.")]
 
 
 def _folder() -> str | None:
@@ -417,18 +250,13 @@ def _summarised(
         return ChosenData(name, columns, tasks, None, str(error))
     sizes = [f"{size.sentences:,} {split}" for split, size in summary.splits.items()]
     words = sum(size.tokens for size in summary.splits.values())
-    st.caption(f"{all_of(sizes)} {examples_of(summary)}, {words:,} words.")
+    st.caption(f"{all_of(sizes)} {summary.examples}, {words:,} words.")
     readings = summary.readings if name not in CATALOGUE else ()
     shown = set().union(*(show_reading(guessed(read) if is_guess else read) for read in readings))
     for note in summary.notes:
         if note not in shown:
             show_note(escape(note))
     return ChosenData(name, columns, tuple(task.name for task in summary.tasks), summary, None)
-
-
-def examples_of(summary: CorpusSummary) -> str:
-    """The kinds of examples of the corpus, in the plural: `sentences`, `texts and pairs`."""
-    return all_of(list(dict.fromkeys(KINDS[task.scheme].examples for task in summary.tasks)))
 
 
 def show_data(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
@@ -450,7 +278,7 @@ def show_data(summary: CorpusSummary, colour: Mapping[str, str]) -> None:
 
         numbers = any(KINDS[task.scheme].is_number for task in summary.tasks)
         counts = "how labels and numbers are distributed" if numbers else "how often each label occurs"
-        noun = examples_of(summary).removesuffix("s") if " " not in examples_of(summary) else "example"
+        noun = summary.examples.removesuffix("s") if " " not in summary.examples else "example"
         more_of = f"{plural(len(others), f'more {noun}')} and " if others else ""
         label = more_of + counts
         fold(more, key="launch_more_data", label=capitalised(label))

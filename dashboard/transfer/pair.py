@@ -12,7 +12,7 @@ from core.metrics import LOSS
 from core.store.types import Run
 from core.tasks import kind_of
 from core.transfer.features import FEATURES
-from core.transfer.gains import Gain, Gains, Pair
+from core.transfer.gains import Gain, Pair
 from core.wording import plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
@@ -21,29 +21,12 @@ from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS
 from dashboard.transfer import views
 from dashboard.transfer.charts import loss_chart, seeds_chart
+from dashboard.transfer.evidence import ask_for_evidence
 from jobs.reports.parts import Entry, Sheet
 from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
 
 _MOST_CHANGES = 10
-
-
-def pick_pair(gains: Gains, default: Pair) -> Pair:
-    """Two selects; in the address as `main` and `aux`. Unknown tasks in it give the default."""
-    for key, task in zip(("main", "aux"), default, strict=True):
-        if st.session_state.get(key, st.query_params.get(key)) not in gains.tasks:
-            st.session_state.pop(key, None)
-            st.query_params.pop(key, None)
-        # A default beside a value that a click on a cell has set is a warning of Streamlit's.
-        index = 0 if key in st.session_state else gains.tasks.index(task)
-        label = "Main task" if key == "main" else "Auxiliary task"
-        st.selectbox(label, gains.tasks, index=index, key=key, bind="query-params", width=260)
-    return st.session_state["main"], st.session_state["aux"]
-
-
-def choose_pair(main: str, aux: str) -> None:
-    """Show this pair. To be called before the selects are drawn."""
-    st.session_state["main"], st.session_state["aux"] = main, aux
 
 
 def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, str]) -> None:
@@ -134,8 +117,15 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
     st.caption(f"{shown} in counts on the test sentences, over {seeds}.")
 
 
-def features_table(known: Evidence, pair: Pair) -> None:
-    """The 14 features of both tasks and their ratio."""
+def pair_features(known: Evidence | None, pair: Pair) -> None:
+    """The 14 features of both tasks and their ratio; a button that asks for them where they are not known."""
+    if known is None:
+        ask_for_evidence()
+    elif pair[0] != pair[1]:
+        _features_table(known, pair)
+
+
+def _features_table(known: Evidence, pair: Pair) -> None:
     features = [known.features.get(task) for task in pair]
     rows = []
     for name, title in FEATURES.items():

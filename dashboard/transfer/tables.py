@@ -9,10 +9,12 @@ import streamlit as st
 from core.config import shares_nothing
 from core.transfer.gains import Gains, Pair
 from core.transfer.predictors import ALL_FEATURES, AMI, CORRELATION, COSINE, PLANTED
-from dashboard.components.pair_table import PairTable
+from core.wording import plural
+from dashboard.components.pair_table import PairTable, pair_table
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file, data_table
-from dashboard.transfer.views import gains_table, pairs_frame, value_table
+from dashboard.text import escape
+from dashboard.transfer.views import caution, gains_table, no_percent_sentence, pairs_frame, value_table
 from jobs.reports.parts import SIGNED
 from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
@@ -34,7 +36,32 @@ def _values(shown: str, known: Evidence) -> Mapping[Pair, float]:
     return known.numbers[shown].by_pair
 
 
-def shown_table(shown: str, group: PairGroup, unit: str, known: Evidence | None) -> PairTable | None:
+def matrix(group: PairGroup, shown: str, unit: str, pair: Pair, known: Evidence | None) -> None:
+    """Draws the matrix, in which a click chooses a pair, with what to note; a fold has the table of all."""
+    gains = group.gains
+    table = _shown_table(shown, group, unit, known)
+    if table is not None:
+        place = {task: number for number, task in enumerate(gains.tasks)}
+        pair_table(
+            table,
+            chosen=(place[pair[0]], place[pair[1]]),
+            key="gains",
+            clicked=lambda row, column: _choose_pair(gains.tasks[row], gains.tasks[column]),
+        )
+    if shown == GAIN:
+        st.caption(caution(gains))
+        if unit == "relative" and (without := no_percent_sentence(gains)):
+            st.caption(escape(without))
+    with st.expander(f"All {plural(len(gains.pairs), 'pair')} as a table", icon=":material/table_rows:"):
+        _all_pairs(gains, known)
+
+
+def _choose_pair(main: str, aux: str) -> None:
+    """Show this pair. To be called before the selects are drawn."""
+    st.session_state["main"], st.session_state["aux"] = main, aux
+
+
+def _shown_table(shown: str, group: PairGroup, unit: str, known: Evidence | None) -> PairTable | None:
     """The matrix; None where it cannot be drawn (yet), which is said."""
     shades = resources.task_colours()
     if shown == GAIN:
@@ -49,7 +76,7 @@ def shown_table(shown: str, group: PairGroup, unit: str, known: Evidence | None)
     return value_table(group.gains, values, shades, name=shown, centre=centre, limit=limit, ends=ends)
 
 
-def all_pairs(gains: Gains, known: Evidence | None) -> None:
+def _all_pairs(gains: Gains, known: Evidence | None) -> None:
     """Draws every pair with its interval and the values of predictors; as a file too."""
     frame = pairs_frame(gains)
     if known is not None:
