@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from sqlalchemy import Engine
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.util import LRUCache
+from typer.main import get_command
 
 from core.foreign import child, inside
 from tests.postgres import postgres_server as postgres_server
@@ -27,6 +32,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Hundreds of processes import the same modules, which are compiled once.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # Workers end soon after their last run, and none is started before there is one.
 os.environ.setdefault("MRNLAB_LINGER_S", "2")
 # The same numbers on every processor; `make other-precision` has the other value.
@@ -61,6 +67,20 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def made_once() -> Iterator[None]:
+    """What a process of its own does once, and all the tests of one process do together: build the command
+    line, and compile statements for SQLite.
+    """
+    compiled: Any = LRUCache(2000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("typer.testing._get_command", functools.cache(get_command))
+        patch.setattr(SQLiteDialect_pysqlite, "__eq__", lambda one, other: type(one) is type(other))
+        patch.setattr(SQLiteDialect_pysqlite, "__hash__", lambda one: hash(type(one)))
+        patch.setattr(Engine, "_compiled_cache", property(lambda _: compiled, lambda *_: None), raising=False)
+        yield
 
 
 REAL_DATA = Path(os.environ.get("MRNLAB_TEST_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

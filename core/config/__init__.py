@@ -15,6 +15,7 @@ from core.config.run_config import RunConfig as RunConfig
 from core.config.run_config import applicable_fields as applicable_fields
 from core.config.run_config import default_value as default_value
 from core.config.run_config import field_label as field_label
+from core.config.run_config import fields_of as fields_of
 from core.config.run_config import fill as fill
 from core.config.run_config import has_field as has_field
 from core.config.run_config import public_name as public_name

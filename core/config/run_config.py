@@ -422,7 +422,12 @@ def has_field(config: RunConfig, field: str) -> bool:
     """Whether this run has the field (by its public name): it is set, or None has a meaning."""
     if field == "columns":  # unset where the corpus knows them, which says the same
         return config.columns is not None
-    return field in applicable_fields(*(getattr(config, name) for name in CONTEXT_FIELDS))
+    return field in fields_of(config)
+
+
+def fields_of(config: RunConfig) -> frozenset[str]:
+    """The public names of the fields that this run has."""
+    return applicable_fields(*(getattr(config, name) for name in CONTEXT_FIELDS))
 
 
 FIELD_RULES: Mapping[str, FieldRule] = {

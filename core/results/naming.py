@@ -21,6 +21,7 @@ from core.config import (
     comparison_key,
     comparison_values,
     default_value,
+    fields_of,
     has_field,
 )
 from core.corpora.derived import is_derived
@@ -308,14 +309,15 @@ def fields_apart(configs: Sequence[RunConfig]) -> Iterator[tuple[str, list[str]]
     A text is empty where the field is unset or has its default.
     """
     all_values = [comparison_values(config) for config in configs]
+    all_fields = [fields_of(config) | {"columns"} for config in configs]
     for field in dict.fromkeys(_FIRST + tuple(name for values in all_values for name in values)):
         if field == "tasks":
             differs = len({config.tasks for config in configs if config.paradigm in ("mtl", "mrn")}) > 1
         else:
             different = {
                 repr(values.get(field))
-                for config, values in zip(configs, all_values, strict=True)
-                if field == "columns" or has_field(config, field)
+                for fields, values in zip(all_fields, all_values, strict=True)
+                if field in fields
             }
             differs = len(different) > 1
         if differs:
