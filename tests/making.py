@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from core.config import RunConfig
-from core.corpora import loading
+from core.corpora import loading, summary
 from core.events import (
     Event,
     RunFacts,
@@ -86,7 +86,7 @@ def refuse_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError(f"a corpus is read: {args}")
 
     monkeypatch.setattr(loading, "_read", refuse)
-    monkeypatch.setattr(loading, "_summarised", refuse)
+    monkeypatch.setattr(summary, "_summarised", refuse)
 
 
 def conll_config(folder: Path, **values: Any) -> RunConfig:

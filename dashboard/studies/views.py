@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from core.evaluation.comparison import HIGHER, LOWER
@@ -62,13 +63,21 @@ def small_forest(view: Forest) -> str:
             f"<td>{signed_points(mark.points / 100)}</td></tr>"
         )
     ticks = (
-        f'<i class="tick" style="left: {share(end)}">{signed_points(end / 100) if end else 0}</i>'
-        for end in dict.fromkeys((start, 0.0, start + width))
-        if not end or abs(end) >= _APART * width  # beside zero there is no room for another number
+        f'<i class="tick" style="left: {share(tick)}">{f"{tick:+g}".replace("-", "−") if tick else 0}</i>'
+        for tick in dict.fromkeys(map(_round_down, (start, 0.0, start + width)))
+        if not tick or abs(tick) >= _APART * width  # beside zero there is no room for another number
     )
     rows.append(f'<tr><th></th><td><div class="track">{"".join(ticks)}</div></td><td>points</td></tr>')
     label = f"Points over {view.reference} with 95% intervals; a filled mark is a decided difference"
     return f'<table class="small-forest" aria-label="{html.escape(label)}">{"".join(rows)}</table>'
+
+
+def _round_down(points: float) -> float:
+    """The next number towards zero that is 1, 2 or 5 times a power of ten."""
+    if not points:
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(abs(points)))
+    return math.copysign(max(step for step in (1, 2, 5) if step * power <= abs(points)) * power, points)
 
 
 def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:

@@ -26,6 +26,7 @@ MARKUP = Markup(
     },
     '<span class="quiet">{}</span>',
     "<small>({})</small>",
+    '<span class="spread">{}</span>',
 )
 
 

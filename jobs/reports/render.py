@@ -270,7 +270,7 @@ def _slug(text: str) -> str:
 
 @dataclass(frozen=True)
 class Markup:
-    """The marks of a format: escaped plain text, bold, verdicts, published figures and missing values."""
+    """The marks of a format: escaped plain text, bold, verdicts, published figures, missing values, n, spreads."""
 
     escape: Callable[[str], str]
     bold: str
@@ -278,6 +278,7 @@ class Markup:
     verdicts: Mapping[str, str]
     quoted: str = "{}"
     n: str = "({})"
+    spread: str = "{}"
 
 
 def cell_texts(sheet: Sheet, block: Block, markup: Markup) -> Iterator[list[str]]:
@@ -299,7 +300,8 @@ def _cell_text(sheet: Sheet, entry: Entry | None, markup: Markup) -> str:
         mark = markup.verdicts.get(entry.verdict, mark)
     n = "" if entry.n is None or sheet.hides_n else markup.n.format(entry.n)
     marked = mark.format(markup.escape(text)) if text else ""
-    return " ".join(filter(None, (marked, markup.escape(beside), n)))
+    spread = markup.spread.format(markup.escape(beside)) if beside else ""
+    return " ".join(filter(None, (marked, spread, n)))
 
 
 def right_aligned(sheet: Sheet) -> list[bool]:

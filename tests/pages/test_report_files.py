@@ -196,7 +196,7 @@ def test_verify_finds_no_difference_in_a_report_as_it_was_made(store: Store, who
 def test_verify_finds_a_changed_figure_in_what_is_shown_and_in_what_is_kept(
     store: Store, whole: Report
 ) -> None:
-    shown = re.search(r"<td class=right>(\d\d\.\d\d) ± ", whole.html)
+    shown = re.search(r'<td class=right>(\d\d\.\d\d) <span class="spread">± ', whole.html)
     assert shown is not None
     spoiled = whole.html.replace(shown[0], shown[0].replace(shown[1], "99.99"), 1)
     (problem,) = verify(store, spoiled).problems
@@ -237,7 +237,9 @@ def test_the_command_line_writes_and_verifies_a_report(store: Store, tmp_path: P
     verified = runner.invoke(app, ["verify", str(file)])
     assert verified.exit_code == 0, verified.output
     assert "are as the runs give them" in verified.output
-    file.write_text(file.read_text(encoding="utf-8").replace(" ± 0.", " ± 9.", 1), encoding="utf-8")
+    file.write_text(
+        file.read_text(encoding="utf-8").replace('"spread">± 0.', '"spread">± 9.', 1), encoding="utf-8"
+    )
     assert runner.invoke(app, ["verify", str(file)]).exit_code == 1
     refused = runner.invoke(app, ["report", *ids, "--parts", "everything"])
     assert refused.exit_code == 2
