@@ -270,7 +270,7 @@ def _slug(text: str) -> str:
 
 @dataclass(frozen=True)
 class Markup:
-    """The marks of a format: escaped plain text, bold, verdicts, published figures, missing values, n, spreads."""
+    """The marks of a format: plain text, bold, verdicts, published figures, missing values, n, spreads."""
 
     escape: Callable[[str], str]
     bold: str
