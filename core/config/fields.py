@@ -244,6 +244,11 @@ scaled_prior_field = partial(
 )
 
 
+def is_list(annotation: Any) -> bool:
+    """Whether values of this type are lists, where they are set."""
+    return any(get_origin(type_) is tuple for type_ in (annotation, *get_args(annotation)))
+
+
 @dataclass(frozen=True)
 class FieldHelp:
     """The description of a field, for the form, the command line and the docs."""
@@ -269,7 +274,7 @@ class FieldHelp:
     @property
     def is_list(self) -> bool:
         """Whether a value of it is a list."""
-        return any(get_origin(type_) is tuple for type_ in (self.annotation, *get_args(self.annotation)))
+        return is_list(self.annotation)
 
     @property
     def sentence(self) -> str:

@@ -32,6 +32,7 @@ from core.config.fields import (
     FieldRule,
     comma_list,
     help_of,
+    is_list,
     metadata_of,
 )
 from core.config.parts import OTHER as OTHER
@@ -80,6 +81,7 @@ class _Fields(Scoring, Optimisation, Heads, Layers, Schedule, Sharing, EncoderCh
 _ATTRIBUTES = {info.alias or name: name for name, info in _Fields.model_fields.items()}
 """The names of fields in Python by those outside: pydantic alone knows that `lambda` is `lambda_`."""
 _PUBLIC = {name: field for field, name in _ATTRIBUTES.items()}
+_LISTS = [name for name, info in _Fields.model_fields.items() if is_list(info.annotation)]
 
 
 def public_name(name: str) -> str:
@@ -101,7 +103,7 @@ class RunConfig(_Fields):
     __slots__ = ("_hash",)
     model_config = MODEL_CONFIG
 
-    @field_validator("columns", "tasks", "task_order", "task_weights", "learn", mode="before")
+    @field_validator(*_LISTS, mode="before")
     @classmethod
     def _split_names(cls, value: Any) -> Any:
         """A comma-separated string (command line, URL) is a list of names."""
@@ -109,10 +111,10 @@ class RunConfig(_Fields):
             return tuple(comma_list(value))
         return value
 
-    @field_validator("columns", "tasks", "task_order", "learn")
+    @field_validator(*_LISTS)
     @classmethod
-    def _no_name_twice(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        if value and len(set(value)) != len(value):
+    def _no_name_twice(cls, value: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+        if value and isinstance(value[0], str) and len(set(value)) != len(value):
             raise ValueError("a name is listed twice; list each name once")
         return value
 

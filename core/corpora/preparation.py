@@ -28,6 +28,8 @@ from core.corpora.types import Corpus, Sentence, Sentences
 from core.errors import FIELD, ConfigError, CorpusError
 from core.wording import plural
 
+SHARE_FIELDS = ("corpus", "columns", "fraction", "fraction_draw", "dev_sentences", "label_inventory")
+"""The fields that, with the tasks and the seed, decide which sentences and labels a run has."""
 _DEV_SHARE = 0.1
 
 # The `truecase` package's own loader unpickles whatever its file names; here that file may name these two.
@@ -86,6 +88,13 @@ def _truecaser() -> Any:
     # The first of equally good forms is taken, and the order of a set differs between processes.
     caser.word_casing_lookup = {word: sorted(forms) for word, forms in caser.word_casing_lookup.items()}
     return caser
+
+
+def on_share(config: RunConfig, tasks: Iterable[str], **others: Any) -> RunConfig:
+    """The description of a run on the sentences of this one, of its seed, with those tasks."""
+    names = tuple(tasks)
+    share = {field: getattr(config, field) for field in ("seed", *SHARE_FIELDS)}
+    return RunConfig.build(**share, tasks=names, paradigm="mtl" if len(names) > 1 else "stl", **others)
 
 
 def prepare(config: RunConfig) -> Corpus:

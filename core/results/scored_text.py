@@ -9,6 +9,7 @@ from functools import lru_cache
 from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.loading import Files, derivation_of, files_of
+from core.corpora.preparation import on_share
 from core.corpora.types import Sentences
 from core.errors import CorpusError
 from core.store import Run
@@ -40,15 +41,7 @@ def scored_text(run: Run, split: str, task: str, gold: Labels, columns: Sequence
     scored on.
     """
     config = run.config
-    names = tuple(dict.fromkeys((task, *columns)))
-    description = RunConfig.build(
-        corpus=config.corpus,
-        columns=config.columns,
-        tasks=names,
-        paradigm="mtl" if len(names) > 1 else "stl",
-        **{name: getattr(config, name) for name in ("seed", "fraction", "fraction_draw", "dev_sentences")},
-        truecase=config.truecase,
-    )
+    description = on_share(config, dict.fromkeys((task, *columns)), truecase=config.truecase)
     text = _read(description.to_json(), split, task, files_of(config.corpus))
     if list(map(list, text.sentences.column(task).rows)) != [list(labels) for labels in gold]:
         raise CorpusError(

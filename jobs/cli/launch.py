@@ -78,10 +78,10 @@ def _progress(run: Run, left: float | None) -> str:
     )
 
 
-def _option(field: str, *, name: str | None = None, sweeps: bool = False) -> Any:
+def _option(field: str, name: str | None = None) -> Any:
     return typer.Option(
         name or f"--{field.replace('_', '-')}",
-        metavar="VALUE,..." if sweeps else "VALUE",
+        metavar="VALUE,..." if field in LISTED else "VALUE",
         help=FIELD_HELP[field].sentence,
     )
 
@@ -104,16 +104,16 @@ class RunOptions:
             "of the corpus), or groups written out, as 'ner,pos; ner,chunk'; several make a sweep.",
         ),
     ] = None
-    encoder: Annotated[str | None, _option("encoder", sweeps=True)] = None
-    encoder_training: Annotated[str | None, _option("encoder_training", sweeps=True)] = None
-    paradigm: Annotated[str | None, _option("paradigm", sweeps=True)] = None
-    prior: Annotated[str | None, _option("prior", sweeps=True)] = None
-    added_to: Annotated[str | None, _option("added_to", sweeps=True)] = None
-    alignment: Annotated[str | None, _option("alignment", sweeps=True)] = None
-    lambda_: Annotated[str | None, _option("lambda", sweeps=True)] = None
-    seeds: Annotated[str | None, _option("seed", name="--seeds", sweeps=True)] = None
-    epochs: Annotated[str | None, _option("epochs", sweeps=True)] = None
-    fraction: Annotated[str | None, _option("fraction", sweeps=True)] = None
+    encoder: Annotated[str | None, _option("encoder")] = None
+    encoder_training: Annotated[str | None, _option("encoder_training")] = None
+    paradigm: Annotated[str | None, _option("paradigm")] = None
+    prior: Annotated[str | None, _option("prior")] = None
+    added_to: Annotated[str | None, _option("added_to")] = None
+    alignment: Annotated[str | None, _option("alignment")] = None
+    lambda_: Annotated[str | None, _option("lambda")] = None
+    seeds: Annotated[str | None, _option("seed", "--seeds")] = None
+    epochs: Annotated[str | None, _option("epochs")] = None
+    fraction: Annotated[str | None, _option("fraction")] = None
     setting: Annotated[
         list[str] | None,
         typer.Option(

@@ -13,7 +13,7 @@ from core.config import RunConfig, config_warnings
 from core.corpora import Corpus, prepare
 from core.corpora.loading import Files, files_of, read, text_known
 from core.corpora.overlaps import corpus_overlaps
-from core.corpora.preparation import check_scored
+from core.corpora.preparation import SHARE_FIELDS, check_scored, on_share
 from core.errors import FIELD, ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
 from core.models.sources import (
     check_available,
@@ -34,10 +34,8 @@ from jobs.engines import Engine, default_engine
 from jobs.worker.cores import Sharing
 from jobs.worker.devices import gpu_count, is_missing_device
 
-_SHARE_FIELDS = ("corpus", "columns", "fraction", "fraction_draw", "dev_sentences", "label_inventory")
-"""The fields that, with the tasks and the seed, determine the sentences and labels of a run."""
 _Share = tuple[Any, ...]
-"""The values of `_SHARE_FIELDS`."""
+"""The values of `SHARE_FIELDS`."""
 _Labels = dict[_Share, dict[str, tuple[str, ...]]]
 """The labels of each task of a share."""
 
@@ -84,7 +82,8 @@ def _check_corpora(configs: Sequence[RunConfig]) -> tuple[_Labels, list[str]]:
     for config in configs:
         by_share[_share(config)].append(config)
     for share, group in by_share.items():
-        corpus = _prepared(_selection(share, group), files_of(group[0].corpus))
+        every = dict.fromkeys(task for config in group for task in config.tasks)
+        corpus = _prepared(on_share(group[0], every), files_of(group[0].corpus))
         notes += corpus.notes
         labels[share] = {task.name: task.labels for task in corpus.tasks}
         for tasks in dict.fromkeys(config.tasks for config in group):
@@ -218,18 +217,7 @@ def _check_transformer(config: RunConfig) -> None:
 
 
 def _share(config: RunConfig) -> _Share:
-    return tuple(getattr(config, field) for field in _SHARE_FIELDS)
-
-
-def _selection(share: _Share, group: Sequence[RunConfig]) -> RunConfig:
-    """One config with every task of the runs on this share, and the first run's seed."""
-    tasks = tuple(dict.fromkeys(task for config in group for task in config.tasks))
-    return RunConfig.build(
-        **dict(zip(_SHARE_FIELDS, share, strict=True)),
-        seed=group[0].seed,
-        tasks=tasks,
-        paradigm="stl" if len(tasks) == 1 else "mtl",
-    )
+    return tuple(getattr(config, field) for field in SHARE_FIELDS)
 
 
 # A form is checked after each edit, and a sweep may have hundreds of corpora.
