@@ -1,12 +1,14 @@
 """The errors that a user can cause.
 
-Each has one sentence: the fault, its location, and the remedy.
+Each has one sentence on which a person acts: the fault, its location, and the remedy. Those on which a
+program acts also have fields, for no program reads a sentence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from math import nan
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
@@ -65,7 +67,15 @@ class NothingToLearn(ConfigError):
 
 
 class CorpusError(MRNLabError):
-    """A corpus that cannot be found or read; the message has the file, the line and the expected content."""
+    """A corpus that cannot be found or read; the message has the file, the line and the expected content.
+
+    `source` and `line` are the file and the line that a reader refuses, with which the message then begins;
+    elsewhere they are None.
+    """
+
+    def __init__(self, problem: str, source: object = None, line: int | None = None) -> None:
+        super().__init__(problem if line is None else f"{source}, line {line}: {problem}")
+        self.source, self.line = None if source is None else str(source), line
 
 
 class EncoderError(MRNLabError):
@@ -85,7 +95,14 @@ class TrainingError(MRNLabError):
 
 
 class NotFinite(TrainingError):
-    """A loss that is not a number."""
+    """A loss that is not a number.
+
+    `step`, `task` (empty for all together) and `value` say which; without a step no epoch could be scored.
+    """
+
+    def __init__(self, message: str, step: int | None = None, task: str = "", value: float = nan) -> None:
+        super().__init__(message)
+        self.step, self.task, self.value = step, task, value
 
 
 class DataChanged(TrainingError):

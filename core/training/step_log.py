@@ -85,6 +85,9 @@ class StepLog:
                     subject = f"loss of task {task}" if task else f"{'total ' * (name == LOSS.name)}{name}"
                     raise NotFinite(
                         f"The {subject} is not a number at step {step} ({value}). Lower the learning rates, "
-                        "or use fp32 precision if this ran in bf16."
+                        "or use fp32 precision if this ran in bf16.",
+                        step,
+                        task,
+                        value,
                     )
             self.last_penalty, self.last_loss = penalty, total

@@ -76,8 +76,10 @@ def test_refused_columns(tmp_path: Path, content: str | bytes, expected: str) ->
 def test_missing_files_and_unnamed_columns(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"^There is no file .*gone\.conll; check the name\.$"):
         read_columns(tmp_path / "gone.conll", COLUMNS)
-    with pytest.raises(CorpusError, match=r"line 3: expected 2 columns as on line 2 .* found 3"):
-        read_table(written(tmp_path, "\na NN\nb NN O\n"))
+    path = written(tmp_path, "\na NN\nb NN O\n")
+    with pytest.raises(CorpusError, match=r"line 3: expected 2 columns as on line 2 .* found 3") as raised:
+        read_table(path)
+    assert (raised.value.source, raised.value.line) == (str(path), 3)
 
 
 def test_columns_that_are_skipped_and_words_of_odd_characters(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Corpus
 from core.encoding.batches import AT_ONCE
-from core.errors import ConfigError, MRNLabError, TrainingError
+from core.errors import ConfigError, MRNLabError, NotFinite, TrainingError
 from core.events import DevMetrics, Event, Note, RunFacts, Snapshot, SplitResult, best_epoch
 from core.metrics import TOTAL, EpochMetrics, StepMetrics
 from core.models import model_io as checkpoints
@@ -196,8 +196,9 @@ def test_a_loss_that_is_not_a_number_names_step_and_task(
         return run
 
     monkeypatch.setattr(trainer, "set_up", poisoned)
-    with pytest.raises(TrainingError, match=r"loss of task ner is not a number at step 1 "):
+    with pytest.raises(NotFinite, match=r"loss of task ner is not a number at step 1 ") as raised:
         train(config, toy_corpus(), sink=events.append, checkpoint=Checkpoint(tmp_path / "c"))
+    assert (raised.value.step, raised.value.task, math.isfinite(raised.value.value)) == (1, "ner", False)
     (bad,) = [event for event in events if isinstance(event, StepMetrics)]
     assert not math.isfinite(bad.values["ner", "loss"])
     assert math.isfinite(bad.values["pos", "loss"])

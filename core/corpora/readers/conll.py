@@ -162,16 +162,18 @@ def named(
     """
     tokens = columns.index(TOKENS)
     if tokens in table.empty:
-        raise CorpusError(f"{source}, line {table.empty[tokens]}: column {tokens + 1} is empty.")
+        raise CorpusError(f"column {tokens + 1} is empty.", source, table.empty[tokens])
     first = table.first_sentences(1)[0] if len(table.starts) == 1 else [()] * table.width
     for name, values in zip(columns, first, strict=True):
         texts = [value for value in values if " " in value]
         if not name.startswith(IGNORED) and 2 * len(texts) > len(values):
             check_format(source)
             raise CorpusError(
-                f"{source}, line {table.line(0, values.index(texts[0]))}: '{shortened(texts[0], 40)}' is "
-                "a text and no word, and no blank line ends a sentence. A file of words has a word a line; "
-                "the first line of a file of texts names its columns, such as text and label."
+                f"'{shortened(texts[0], 40)}' is a text and no word, and no blank line ends a sentence. A "
+                "file of words has a word a line; the first line of a file of texts names its columns, such "
+                "as text and label.",
+                source,
+                table.line(0, values.index(texts[0])),
             )
     every = np.arange(len(table.starts))
     labels = {
@@ -476,7 +478,7 @@ class _LineReader(dict[bytes, int]):
             if len(fields) != self._width:
                 check_format(self._source)
                 problem += self._shape.advice(number)
-            raise CorpusError(f"{self._source}, line {number}: {problem}")
+            raise CorpusError(problem, self._source, number)
         for index, field in enumerate(fields):
             if not field:
                 self.empty.setdefault(index, number)

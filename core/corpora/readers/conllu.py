@@ -95,7 +95,7 @@ def _conllu_columns(source: Source) -> tuple[dict[int, Packed], tuple[str, ...]]
         fields = [field.strip(" ") for field in line.split("\t")]
         is_word = not NOT_A_WORD.fullmatch(fields[0])
         if problem := _conllu_problem(line, fields, len(rows) + 1 if is_word else None):
-            raise CorpusError(f"{source}, line {number}: {problem}")
+            raise CorpusError(problem, source, number)
         if not is_word:
             left_out += 1
             continue

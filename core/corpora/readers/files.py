@@ -102,7 +102,7 @@ def _check_commas(file: Source) -> None:
     line = next(iter(beginning(file).splitlines()), "")
     for mark, name in ((";", "semicolons"), ("\t", "tabs")):
         if mark in line and "," not in line:
-            raise CorpusError(f"{file}, line 1: has {name} and no comma; save the file with commas.")
+            raise CorpusError(f"has {name} and no comma; save the file with commas.", file, 1)
 
 
 def columns_of_file(file: Source) -> ColumnProposal | None:
@@ -182,7 +182,7 @@ def _read_columns(
     for column in (columns.index(task.name) for task in corpus.tasks if task.scheme == "plain"):
         for split in splits:
             if (line := tables[split].empty.get(column)) is not None:
-                raise CorpusError(f"{files[split]}, line {line}: column {column + 1} is empty.")
+                raise CorpusError(f"column {column + 1} is empty.", files[split], line)
     first = tables["train"].first_sentences(50)
     examples = {name: [word for each in first for word in each[place]] for place, name in enumerate(columns)}
     layout = Layout(

@@ -72,7 +72,7 @@ class Lines:
     def __init__(self, source: Source, *, carriage_returns: bool = False) -> None:
         data = source.content if isinstance(source, GivenFile) else read_bytes(source)
         if data.startswith(_UTF16):
-            raise CorpusError(f"{source}, line 1: is UTF-16, not UTF-8; save the file as UTF-8.")
+            raise CorpusError("is UTF-16, not UTF-8; save the file as UTF-8.", source, 1)
         if data.startswith(_PACKED):
             raise CorpusError(f"{source} is compressed (gzip or ZIP); unpack it, or save the table as text.")
         self._source, self._carriage_returns = source, carriage_returns
@@ -119,7 +119,7 @@ class Lines:
         return text
 
     def _refuse(self, number: int, problem: str) -> NoReturn:
-        raise CorpusError(f"{self._source}, line {number}: {problem}")
+        raise CorpusError(problem, self._source, number)
 
 
 def read_lines(source: Source, *, carriage_returns: bool = False) -> list[str]:

@@ -174,7 +174,7 @@ def _json(source: Source) -> Records:
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":  # an object a line, as datasets writes files of this ending too
             return _jsonl(source)
-        raise CorpusError(f"{source}, line {error.lineno}: is no JSON ({error.msg}).") from None
+        raise CorpusError(f"is no JSON ({error.msg}).", source, error.lineno) from None
     except (ValueError, RecursionError) as error:
         raise CorpusError(f"{source} is no JSON ({error}).") from None
     if isinstance(value, dict):

@@ -53,7 +53,7 @@ def read_rows(source: Source) -> tuple[Sequence[str], Iterator[Row]]:
 
 def refuse(source: Source, line: int, problem: str) -> NoReturn:
     """Raises CorpusError with file and line."""
-    raise CorpusError(f"{source}, line {line}: {problem}")
+    raise CorpusError(problem, source, line)
 
 
 class _Located:
@@ -68,8 +68,9 @@ class _Located:
 
     def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, ValueError):
-            line = "line " * isinstance(self._location, int)
-            raise CorpusError(f"{self._source}, {line}{self._location}: {error}") from None
+            if isinstance(self._location, int):
+                raise CorpusError(str(error), self._source, self._location) from None
+            raise CorpusError(f"{self._source}, {self._location}: {error}") from None
 
 
 def errors_located(source: Source, location: str | int) -> _Located:
