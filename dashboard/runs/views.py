@@ -1,12 +1,10 @@
-"""The values of the page Runs: tables, one for each corpus, and the differences of chosen runs."""
+"""The values of the tables of runs: one for each corpus, a line a configuration or a run."""
 
 from __future__ import annotations
 
-import itertools
-import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -14,13 +12,9 @@ from pathlib import PurePath
 from statistics import fmean
 from typing import Any
 
-import pandas as pd
-
-from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
-from core.corpora.assembly import TEXT_VERSION, has_later_tasks
+from core.config import RunConfig
 from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
-from core.events import RunFacts
 from core.metrics import DEV_SCORE
 from core.results.choice import DevScores
 from core.results.methods import by_candidates, chosen_candidates
@@ -30,26 +24,20 @@ from core.results.naming import (
     encoder_title,
     field_text,
     field_texts,
-    fields_apart,
     run_names,
     shortest_names,
-    value_text,
 )
 from core.results.samples import (
     UNKNOWN,
-    by_conditions,
-    by_configuration,
     common_conditions,
     one_per_seed,
-    readable,
-    sampled,
-    text_names,
 )
 from core.store import Conditions, Store
-from core.store.types import ACTIVE, Run, RunState, RunWithFacts
-from core.wording import all_of, capitalised, number, plural, which_runs
+from core.store.types import ACTIVE, Run, RunState
+from core.wording import capitalised, number, plural, which_runs
+from dashboard.runs.differences import distinct_texts
+from dashboard.runs.rows import Row, rows_of, sorted_places
 from dashboard.shared.run_views import fraction_done
-from dashboard.theme import order_tasks
 
 PAGE = 25
 """Configurations on one page; twice as many runs."""
@@ -245,29 +233,38 @@ def page_of(
     `page` is its number, or runs of which it has the first. `tasks` gives the order of the columns of scores.
     """
     conditions = store.conditions(runs)
-    rows = _rows(runs, conditions, grouped=grouped)
+    rows = rows_of(runs, conditions, grouped=grouped)
     size = PAGE if grouped else 2 * PAGE
-    pages = max(1, -(-len(rows) // size))
-    ordered = _sorted(store, rows, conditions, sort, grouped=grouped)
+    pages = max(1, -(-len(rows.rows) // size))
+    ordered = sorted_places(store, rows, runs, conditions, sort, grouped=grouped)
     if not isinstance(page, int):
-        with_run = (place for place, row in enumerate(ordered) if any(run.id in page for run in row.runs))
-        page = next(with_run, 0) // size + 1
+        asked = {at for at, run in enumerate(runs) if run.id in page} if page else set()
+        with_run = (at for at, place in enumerate(ordered) if asked.intersection(rows.places[place]))
+        page = next(with_run, 0) // size + 1 if asked else 1
     page = min(max(1, page), pages)
-    shown = ordered[(page - 1) * size : page * size]
-    beyond, untested = _families(rows, shown) if grouped else ([], frozenset())
+    on_page = ordered[(page - 1) * size : page * size]
+    shown = [rows.row(place, runs) for place in on_page]
+    here = {row.family for row in shown if row.is_readable} if grouped else set()
+    untested = {family for family in here if len(rows.families.get(family, ())) > MOST_TESTED}
+    beyond = [
+        rows.row(place, runs)
+        for family in here - untested
+        for place in rows.families.get(family, ())
+        if place not in on_page
+    ]
     read = [run for row in (*shown, *beyond) for run in row.runs]
     scores, names = _scores(store, read, with_latest=not grouped)
 
-    def line(row: _Row, name: str = "") -> Line:
+    def line(row: Row, name: str = "") -> Line:
         counted = one_per_seed(row.runs, conditions)
         return _line(row, counted, name, scores, names, conditions, is_run=not grouped)
 
-    by_corpus: dict[str, list[_Row]] = defaultdict(list)
+    by_corpus: dict[str, list[Row]] = defaultdict(list)
     for row in shown:
         if row.is_readable:
             by_corpus[row.config.corpus].append(row)
     tables = []
-    titles = _distinct(list(by_corpus), lambda corpus: PurePath(corpus).name or corpus)
+    titles = distinct_texts(list(by_corpus), lambda corpus: PurePath(corpus).name or corpus)
     for title, (corpus, of_corpus) in zip(titles, by_corpus.items(), strict=True):
         firsts = [row.runs[0] for row in of_corpus]
         configs = [run.config for run in firsts]
@@ -291,7 +288,7 @@ def page_of(
         lines = tuple(
             replace(
                 _line(
-                    _Row(row),
+                    Row(row),
                     row,
                     capitalised(which_runs(sorted(run.id for run in row))),
                     {},
@@ -304,81 +301,7 @@ def page_of(
             for row in unreadable
         )
         tables.append(Table(capitalised(UNREADABLE), "", (), lines, {}, is_readable=False))
-    return Page(tuple(tables), page, pages, len(by_configuration(runs)), len(runs))
-
-
-_Family = tuple[str, float, str, str]
-
-
-@dataclass(frozen=True)
-class _Row:
-    """The runs of a line, newest first. `condition` is what its name has beside the configuration's."""
-
-    runs: Sequence[Run]
-    condition: str = ""
-    text: str = ""
-    is_readable: bool = True
-
-    @property
-    def config(self) -> RunConfig:
-        return self.runs[0].config
-
-    @property
-    def family(self) -> _Family:
-        """The corpus, and `Line.family`."""
-        return self.config.corpus, self.config.fraction, self.config.pos_score, self.text
-
-
-def _rows(runs: Sequence[Run], conditions: Mapping[int, Conditions], *, grouped: bool) -> list[_Row]:
-    """The lines of these runs, on all pages."""
-    known, _ = readable(runs, conditions)
-    texts, known_ids = text_names(known, conditions), {run.id for run in known}
-    rows = []
-    for of_one in by_configuration(runs).values() if grouped else [[run] for run in runs]:
-        kept = [run for run in of_one if run.id in known_ids]
-        for condition, alike in by_conditions(kept, conditions, texts).items():
-            text = next((texts[run.id] for run in alike if run.id in texts), "")
-            rows.append(_Row(alike, condition, text))
-        if others := [run for run in of_one if run.id not in known_ids]:
-            rows.append(_Row(others, is_readable=False))
-    return rows
-
-
-def _families(rows: Sequence[_Row], shown: Sequence[_Row]) -> tuple[list[_Row], frozenset[_Family]]:
-    """The rows to which those shown are compared on other pages, and the families that are too large."""
-    families: dict[_Family, list[_Row]] = defaultdict(list)
-    for row in rows:
-        if row.is_readable and any(run.state is RunState.SUCCEEDED for run in row.runs):
-            families[row.family].append(row)
-    here = {row.family for row in shown if row.is_readable}
-    untested = frozenset(family for family in here if len(families[family]) > MOST_TESTED)
-    on_page = {row.runs[0].id for row in shown}
-    tested = [row for family in here - untested for row in families[family]]
-    return [row for row in tested if row.runs[0].id not in on_page], untested
-
-
-def _sorted(
-    store: Store, rows: list[_Row], conditions: Mapping[int, Conditions], sort: str, *, grouped: bool
-) -> list[_Row]:
-    """The rows by their mean, highest first; rows without a value last, in the order given."""
-    runs = [run for row in rows for run in row.runs]
-    values: Mapping[int, float]
-    split, _, task = sort.partition("-")
-    if task:
-        values = store.mean_scores(split, task)
-    elif sort == "lambda":
-        values = {run.id: -run.config.lambda_ for run in runs if run.config.lambda_ is not None}
-    elif sort == "time":
-        values = {run.id: run.seconds for run in runs if run.seconds is not None}
-    else:
-        return rows[::-1] if sort == "old" else rows
-    counted = sampled if task and grouped else one_per_seed
-
-    def place(row: _Row) -> tuple[bool, float]:
-        of_row = [values[run.id] for run in counted(row.runs, conditions) if run.id in values]
-        return not of_row, -fmean(of_row) if of_row else 0.0
-
-    return sorted(rows, key=place)
+    return Page(tuple(tables), page, pages, rows.configurations, len(runs))
 
 
 _Scores = Mapping[int, Mapping[tuple[str, str], float]]
@@ -404,7 +327,7 @@ def _scores(
 
 
 def _line(
-    of: _Row,
+    of: Row,
     counted: Sequence[Run],
     name: str,
     scores: _Scores,
@@ -463,138 +386,3 @@ def _shared_text(configs: Sequence[RunConfig], tasks: Sequence[str]) -> str:
         *(plural(count, "epoch") for count in epochs if len(epochs) == 1),
     ]
     return " · ".join(parts)
-
-
-def _distinct(values: Sequence[Any], text: Callable[[Any], str]) -> list[str]:
-    """The values as short texts, empty for None; whole where two different values would read the same."""
-    texts = ["" if value is None else text(value) for value in values]
-    if len(set(texts)) == len(set(map(repr, values))):
-        return texts
-    return ["" if value is None else str(value) for value in values]
-
-
-def differences(runs: Sequence[RunWithFacts]) -> pd.DataFrame:
-    """The fields and training facts in which these runs differ: a row for each, a column a configuration.
-
-    ≠ marks what is not as in the first configuration that has the field. That one lacks it, because of its
-    paradigm or encoder or because it has not begun, is no difference. Facts, which may depend on the seed,
-    are compared seed by seed.
-    """
-    rows = list(by_configuration(runs).values())
-    configs = [row[0].config for row in rows]
-    texts = {}
-    for field in _differing_fields(configs):
-        values = [
-            config.values().get(field) if field == "columns" or has_field(config, field) else None
-            for config in configs
-        ]
-        texts[FIELD_HELP[field].label] = _distinct(values, value_text)
-    seeds = [", ".join(map(str, sorted({run.config.seed for run in row}))) for row in rows]
-    if len(set(seeds)) > 1:
-        texts["Seeds"] = seeds
-    marked = {}
-    for name, row_texts in texts.items():
-        first = next(filter(None, row_texts))
-        marked[name] = ["≠ " * (text not in ("", first)) + (text or "–") for text in row_texts]
-    facts = [[(run.config.seed, _facts_text(run)) for run in row] for row in rows]
-    for fact in dict.fromkeys(fact for row in facts for _, of_run in row for fact in of_run):
-        by_row = [_by_seed([(seed, of_run[fact]) for seed, of_run in row if fact in of_run]) for row in facts]
-        first_known = next(filter(None, by_row))
-        apart = [_differ(of_row, first_known) for of_row in by_row]
-        repeated = any(len(values) > 1 for of_row in by_row for values in of_row.values())
-        alone = len(rows) == 1 and len(set(itertools.chain(*by_row[0].values()))) > 1
-        if any(apart) or repeated or alone:
-            marked[fact] = [
-                "≠ " * differs + (", ".join(dict.fromkeys(itertools.chain(*of_row.values()))) or "–")
-                for of_row, differs in zip(by_row, apart, strict=True)
-            ]
-    frame = pd.DataFrame.from_dict(marked, orient="index", columns=shortest_names(configs), dtype=object)
-    return frame.rename_axis("Field")
-
-
-_BySeed = Mapping[int, Sequence[str]]
-
-
-def _by_seed(values: Iterable[tuple[int, str]]) -> _BySeed:
-    """The distinct values of a fact by seed, in order."""
-    by_seed: dict[int, dict[str, None]] = defaultdict(dict)
-    for seed, value in values:
-        by_seed[seed][value] = None
-    return {seed: list(of_seed) for seed, of_seed in sorted(by_seed.items())}
-
-
-def _differ(row: _BySeed, first: _BySeed) -> bool:
-    """Whether the values differ for a seed that both have; of no common seed, whether any value differs."""
-    if common := row.keys() & first.keys():
-        return any(set(row[seed]) != set(first[seed]) for seed in common)
-    return bool(row) and set(itertools.chain(*row.values())) != set(itertools.chain(*first.values()))
-
-
-def _differing_fields(configs: Sequence[RunConfig]) -> list[str]:
-    """The fields in which these configurations differ, by name."""
-    if fields := [field for field, _ in fields_apart(configs)]:
-        return fields
-    values = list(map(comparison_values, configs))  # the columns of a file that knows them
-    return [name for name in FIELD_HELP if len({json.dumps(of_one.get(name)) for of_one in values}) > 1]
-
-
-def _facts_text(run: RunWithFacts) -> dict[str, str]:
-    """The facts of a training beyond its configuration; of one that has not begun only its machine."""
-    facts = run.facts
-    texts = {"Machine": run.owner.host} if run.owner is not None else {}
-    if facts is None:
-        return texts
-    return {
-        **texts,
-        "Device used": facts.device,
-        "Precision used": facts.precision,
-        "Threads": str(facts.threads),
-        **({"Text": _text(run.config, facts)} if facts.text_hash else {}),
-        **({"Alignment used": facts.alignment} if facts.alignment else {}),
-        **{f"Training words, {task.name}": f"{task.train_tokens:,}" for task in facts.tasks},
-        **{f"{name} version": version for name, version in facts.versions.items()},
-    }
-
-
-_TWO_VERSIONS = (
-    "Whether their text is the same is not known: earlier versions hashed it without deprel and features."
-)
-
-
-def _text(config: RunConfig, facts: RunFacts) -> str:
-    """The first digits of the hash of the run's text, and what an earlier version left out of it."""
-    text = facts.text_hash
-    columns = [column.name for reading in facts.readings for column in reading.columns]
-    is_older = not text.endswith(TEXT_VERSION) and has_later_tasks((*config.tasks, *columns))
-    return text[:6] + ", of an earlier version: without labels of deprel and of features" * is_older
-
-
-def difference_sentence(runs: Sequence[RunWithFacts]) -> str:
-    """The differences of these runs in plain text: the seed only, or the fields; and their text."""
-    by_corpus: dict[str, set[str]] = defaultdict(set)
-    for run in runs:
-        by_corpus[run.config.corpus] |= {run.facts.text_hash} - {""} if run.facts else set()
-    changed = ""
-    if several := [hashes for hashes in by_corpus.values() if len(hashes) > 1]:
-        is_text = any(len({text.endswith(TEXT_VERSION) for text in hashes}) == 1 for hashes in several)
-        changed = " The text of the corpus is not the same." if is_text else f" {_TWO_VERSIONS}"
-    return _described_difference(runs) + changed
-
-
-def _described_difference(runs: Sequence[Run]) -> str:
-    """What their descriptions have apart."""
-    these = f"These {plural(len(runs), 'run')}"
-    rows = list(by_configuration(runs).values())
-    seeds = [frozenset(run.config.seed for run in row) for row in rows]
-    if len(rows) == 1:
-        tasks = order_tasks(run.config.tasks for run in runs)
-        if runs[0].config.paradigm == "stl" and len(tasks) > 1:
-            return f"{these} are STL runs of {all_of(tasks)} and otherwise differ only in the seed."
-        if len(seeds[0]) == 1:
-            return f"{these} have the same description and the same seed."
-        repeated = "; some seeds are repeated" if len(seeds[0]) < len(runs) else ""
-        return f"{these} differ only in the seed{repeated}."
-    configs = [row[0].config for row in rows]
-    fields = [FIELD_HELP[name].label for name in _differing_fields(configs)]
-    seed = "the seeds are the same" if len(set(seeds)) == 1 else "the seeds are not the same"
-    return f"{these} are {len(rows):,} configurations. They differ in {all_of(fields)}; {seed}."

@@ -72,16 +72,21 @@ def sweeps_in_progress(store: Store) -> list[SweepRuns]:
     return sweeps_of(store.added_together([run.id for run in active])) if active else []
 
 
+def progress_left(store: Store, sweep: SweepRuns) -> str:
+    """`4 of 15 done, about 3 min left`; without the time while the queue is paused, or nothing is known."""
+    left = None if store.paused_since() is not None else seconds_left(sweep.active)
+    return sweep.progress + ("" if left is None else f", {about_time(left)} left")
+
+
 def sweep_bars(store: Store, most: int) -> list[SweepRuns]:
     """Draws a bar for each sweep in progress, the newest `most`: how many runs are done, the time left.
 
     Returns all of them, newest first.
     """
-    sweeps, is_paused = sweeps_in_progress(store), store.paused_since() is not None
+    sweeps = sweeps_in_progress(store)
     for sweep in sweeps[:most]:
-        left = None if is_paused else seconds_left(sweep.active)
-        rest = "" if left is None else f", {about_time(left)} left"
-        st.progress(sweep.done, text=f"**{escape(sweep.name or 'Sweep')}**: {sweep.progress}{rest}")
+        text = f"**{escape(sweep.name or 'Sweep')}**: {progress_left(store, sweep)}"
+        st.progress(sweep.done, text=text)
     if more := len(sweeps[most:]):
         st.caption(f"{plural(more, 'more sweep', 'more sweeps')} in progress.")
     return sweeps

@@ -76,7 +76,7 @@ def places(contents: Contents) -> list[Place]:
     sentence = "Boston beat Mexico City in London on Sunday ."
     return [
         Place("launch", "text=/This makes/"),
-        Place("runs", "[data-testid=stDataFrame]"),
+        Place("runs", "table[aria-label^=Configurations]"),
         *measured,
         Place("compare", ".sheet table", {"run": finished}),
         Place("studies", "[class*='st-key-study_row_']"),

@@ -68,10 +68,10 @@ def test_a_run_outlives_a_pause_a_locked_store_and_its_worker(
     picture(page, "jobs-paused")
 
     page.goto(f"{address}/runs?run={run_id}")
-    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
+    expect(page.get_by_role("table", name="Configurations on").first).to_be_visible()
     with held(home / "runs.db"):
         _see(page, "What is shown is what was known before")
-        expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
+        expect(page.get_by_role("table", name="Configurations on").first).to_be_visible()
         picture(page, "jobs-locked")
     expect(page.get_by_text("What is shown is what was known before")).to_have_count(0)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from core.store import Store
 from tests.journeys.browser import picture, settle
@@ -12,9 +14,6 @@ from tests.pages.filled_store import Filled
 from tests.supervised import wait_for
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
-
-_LINE = 33  # the height of a line of the table, and of its head
-_TICK, _BUTTON, _HEAD_OF_NAME = 16, 56, 100
 
 
 @pytest.fixture
@@ -27,58 +26,76 @@ def filled(filled_laboratory: Laboratory) -> Filled:
     return filled_laboratory.filled
 
 
-def _click(page: Page, line: int, x: int) -> None:
-    """Clicks in a line of the table of runs, which is drawn on a canvas."""
-    box = page.get_by_test_id("stDataFrame").first.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + x, box["y"] + _LINE * (line + 1.5))
-
-
-def _ticked(page: Page) -> int:
-    """How many lines of the table are ticked."""
-    table = page.get_by_test_id("stDataFrame").first
-    return table.locator("tr[aria-selected=true]").count()
-
-
-def _opened(page: Page, address: str, query: str = "") -> None:
+def _opened(page: Page, address: str, query: str = "") -> Locator:
+    """The table of runs on that page."""
     page.goto(f"{address}/runs{query}")
-    expect(page.get_by_test_id("stDataFrame").first).to_be_visible()
+    table = page.get_by_role("table", name=re.compile("^(Configurations|Runs) on demo"))
+    expect(table).to_be_visible()
+    return table
+
+
+def _boxes(table: Locator) -> tuple[Locator, Locator]:
+    """Those of the first two lines."""
+    return table.get_by_role("checkbox").nth(1), table.get_by_role("checkbox").nth(2)
+
+
+def _names(table: Locator) -> list[str]:
+    return table.get_by_role("rowheader").all_inner_texts()
 
 
 def test_find_open_choose_and_see_what_differs(page: Page, address: str) -> None:
-    _opened(page, address)
+    table = _opened(page, address)
     expect(page.get_by_text("7 configurations, 23 runs.")).to_be_visible()
-    expect(page.locator("[role=grid][aria-label^='Configurations on demo']")).to_have_count(1)
     field = page.get_by_role("searchbox", name="Filter")
     field.fill("paradigm:mrn prior:relational alignment:cooccurrence ner>10")
     field.press("Enter")
     expect(page.get_by_text("2 configurations, 6 runs.")).to_be_visible()
     page.wait_for_url("**filter=paradigm%3Amrn**")
-    _click(page, 0, _TICK)
+    expect(table.get_by_role("row")).to_have_count(3)
+    box, other = _boxes(table)
+    box.check()
     expect(page.get_by_text("3 runs chosen")).to_be_visible()
-    wait_for(lambda: _ticked(page) == 1)
-    _click(page, 1, _TICK)
+    expect(box).to_be_checked()
+    # As fast as a reader can: the second tick comes while the page answers the first.
+    box.press("Space")
+    other.press("Space")
+    box.press("Space")
     expect(page.get_by_text("6 runs chosen")).to_be_visible()
     expect(page.get_by_text("These 6 runs are 2 configurations. They differ in λ")).to_be_visible()
-    wait_for(lambda: _ticked(page) == 2)
+    expect(box).to_be_focused()
+    expect(table.get_by_role("checkbox", checked=True)).to_have_count(3)
     picture(page, "runs-differences")
     # The link says it all.
     page.reload()
     expect(page.get_by_text("6 runs chosen")).to_be_visible()
     expect(page.get_by_text("2 configurations, 6 runs.")).to_be_visible()
-    wait_for(lambda: _ticked(page) == 2)
+    expect(table.get_by_role("checkbox", checked=True)).to_have_count(3)
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(page.get_by_text("Tick rows to select runs")).to_be_visible()
-    wait_for(lambda: _ticked(page) == 0)
+    expect(table.get_by_role("checkbox", checked=True)).to_have_count(0)
+    table.get_by_role("checkbox", name="Select all of this table").check()
+    expect(page.get_by_text("6 runs chosen")).to_be_visible()
+    box.uncheck()
+    expect(page.get_by_text("3 runs chosen")).to_be_visible()
 
 
 def test_sort_and_open_a_run(page: Page, address: str, filled: Filled) -> None:
-    """What is clicked in a sorted table is what is shown there, and the way back keeps the filter."""
-    _opened(page, address, "?filter=paradigm%3Amrn&order=Each+run")
-    page.wait_for_timeout(1500)
-    _click(page, -1, _HEAD_OF_NAME)
-    page.wait_for_timeout(1500)  # a click while the table is drawn in its new order only selects the cell
-    _click(page, 0, _BUTTON)
+    """A press on a head sorts the table, a name opens its run, and the way back keeps the filter."""
+    table = _opened(page, address, "?filter=paradigm%3Amrn&order=Each+run")
+    newest_first = _names(table)
+    head = table.get_by_role("columnheader", name="ner")
+    for order, sign in (("descending", -1), ("ascending", 1)):
+        head.get_by_role("button").click()
+        expect(head).to_have_attribute("aria-sort", order)
+        scores = [float(text) for text in table.locator("td.number").all_inner_texts()[2::3] if text]
+        assert scores == sorted(scores, key=lambda score: sign * score)
+        assert len(scores) < len(newest_first), "one is in progress"
+    assert sorted(_names(table)) == sorted(newest_first) != newest_first
+    head.get_by_role("button").click()
+    expect(head).not_to_have_attribute("aria-sort", "ascending")
+    assert _names(table) == newest_first
+    table.get_by_role("columnheader", name="Name").get_by_role("button").click()
+    table.get_by_role("rowheader").first.get_by_role("link").click()
     heading = page.get_by_role("heading", level=1)
     expect(heading).to_contain_text(f"Run {filled.mrn[0]} ·")
     expect(page.get_by_text("Training time")).to_be_visible()

@@ -209,6 +209,22 @@ def sent(app: AppTest, part: str) -> dict[str, Any]:
     return next((fields for fields in data if part in fields), {})
 
 
+def run_tables(app: AppTest) -> list[dict[str, Any]]:
+    """What the page sends of each of its tables of runs."""
+    parts = (part for part in app.get("bidi_component") if part.proto.component_name == "mrnlab_run_table")
+    return [json.loads(part.proto.json) for part in parts]
+
+
+def listed(app: AppTest) -> pd.DataFrame:
+    """The first table of runs: the values of its numbers, and what is read in its other columns."""
+    (first, *_) = run_tables(app)
+    columns = {"Name": [line["name"] for line in first["lines"]]}
+    for column in first["columns"]:
+        texts = [text if isinstance(text, str) else [word for _, word in text] for text in column["texts"]]
+        columns[column["name"]] = column["values"] if column["kind"] == "number" else texts
+    return pd.DataFrame(columns)
+
+
 def words(app: AppTest) -> str:
     """All prose on the page, as one reads it: without the escapes that keep user text from being Markdown."""
     kinds = (app.title, app.subheader, app.markdown, app.caption, app.info, app.warning, app.error)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from jobs.engines.local import LocalEngine
-from tests.pages.conftest import app_at, page_names
+from tests.pages.conftest import app_at, page_names, run_tables
 from tests.pages.generated_store import SweepWithFates, build, stores, swept
 
 _EXAMPLES = int(os.environ.get("MRNLAB_TEST_EXAMPLES", "4"))
@@ -45,6 +45,8 @@ def moves(app: AppTest) -> Iterator[tuple[Any, Any]]:
     for kind in ("text_input", "text_area"):
         yield from ((control, text) for control in _usable(app, kind) for text in _TEXTS)
     yield from ((button, True) for button in _usable(app, "button") if button.label not in _WRITES)
+    for data in run_tables(app):
+        yield from ((data, line["runs"]) for line in data["lines"][:2])
     for table in app.dataframe:
         if table.key and list(table.proto.selection_mode):
             yield from ((table, row) for row in range(min(2, len(table.value))))
@@ -55,8 +57,10 @@ def _usable(app: AppTest, kind: str) -> list[Any]:
 
 
 def use(app: AppTest, control: Any, value: Any) -> None:
-    """Gives a control a value, as a reader would: of several values the one, of a table a selected row."""
-    if control.type == "dataframe":
+    """Gives a control a value, as a reader would: of several the one, of a table a row."""
+    if isinstance(control, dict):
+        app.query_params["run"] = ",".join(map(str, value))
+    elif control.type == "dataframe":
         app.session_state[control.key] = {"selection": {"rows": [value], "columns": [], "cells": []}}
     else:
         is_one_of_several = control.type == "button_group" and not control._is_single_select

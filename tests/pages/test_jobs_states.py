@@ -16,7 +16,7 @@ from core.store import RunState, Store
 from dashboard.shared import resources
 from dashboard.shared.run_views import why_it_waits
 from tests.making import OWNER, config
-from tests.pages.conftest import Open, page_names, press, table
+from tests.pages.conftest import Open, listed, page_names, press
 from tests.pages.conftest import words as prose
 from tests.pages.filled_queue import DRAINED, ELSEWHERE, REASON, Queue, fill_queue
 from tests.pages.filled_store import Filled
@@ -113,8 +113,8 @@ def test_priorities_of_chosen_runs(open_page: Open, store: Store, queue: Queue) 
     number.set_value(5).run()
     assert [store.run(run).priority for run in chosen] == [5, 5]
     app.multiselect(key="columns").set_value(["Priority"]).run()
-    assert list(table(app, "Name")["Priority"])[:2] == [5, 5]  # of a configuration the highest
-    each = table(open_page("runs", filter="priority>3", order="Each run"), "Name")
+    assert list(listed(app)["Priority"])[:2] == [5, 5]  # of a configuration the highest
+    each = listed(open_page("runs", filter="priority>3", order="Each run"))
     assert [int(name.partition(" ")[0]) for name in each["Name"]] == sorted(chosen, reverse=True)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from dashboard.launch.launched import headline
 from dashboard.launch.plan import launch_warnings
 from jobs.engines.local import LocalEngine
 from jobs.queue.estimates import Cost, Disk
-from tests.pages.conftest import APP, App, Open, press, sent, words
+from tests.pages.conftest import APP, App, Open, press, run_tables, sent, words
 from tests.pages.launching import done, listed, on_card, planned, query
 
 
@@ -184,7 +183,7 @@ def test_long_names_of_tasks_lose_what_all_share(open_page: Open, tmp_path: Path
     assert {lane["short"] for lane in sent(app, "blocks")["blocks"][0]["lanes"]} == {"case", "mood"}
     app.button(key="launch").click().run()
     assert Store.open().runs()[0].config.tasks == tuple(names)
-    frame = next(frame for frame in open_page("runs").dataframe if "Name" in frame.value.columns)
-    columns = json.loads(frame.proto.columns)
-    assert [columns[f"{name}, test"]["label"] for name in names] == ["case", "mood"]
-    assert all(name in columns[f"{name}, test"]["help"].replace("\\", "") for name in names)
+    (shown,) = run_tables(open_page("runs"))
+    by_name = {column["name"]: column for column in shown["columns"]}
+    assert [by_name[f"{name}, test"]["head"] for name in names] == ["case", "mood"]
+    assert all(name in by_name[f"{name}, test"]["help"] for name in names)

@@ -20,7 +20,8 @@ from core.results.samples import by_configuration
 from core.store import RunState, Store
 from dashboard.curves.numbers import configurations
 from dashboard.runs import views
-from dashboard.runs.views import PAGE, Line, Page, difference_sentence, differences, page_of, sorts
+from dashboard.runs.differences import difference_sentence, differences
+from dashboard.runs.views import PAGE, Line, Page, page_of, sorts
 from tests.making import claimed, config, run_facts, split_result
 from tests.making import finished as finished_run
 from tests.pages.filled_store import TASKS, Filled

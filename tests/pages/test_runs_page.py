@@ -24,8 +24,11 @@ from tests.pages.conftest import (
     Open,
     figures,
     labels,
+    listed,
     press,
     problems,
+    run_tables,
+    sent,
     sheets,
     table,
     words,
@@ -33,29 +36,25 @@ from tests.pages.conftest import (
 from tests.pages.filled_store import Filled
 
 
-def listed(app: AppTest) -> pd.DataFrame:
-    """The first table of runs."""
-    runs: pd.DataFrame = table(app, "Name")
-    return runs
-
-
 def every_column(app: AppTest) -> pd.DataFrame:
-    """The same with all its columns."""
+    """The first table of runs with all its columns."""
     columns = app.multiselect(key="columns")
     columns.set_value(columns.options).run()
     return listed(app)
 
 
-def bars(app: AppTest) -> list[str]:
-    """The texts of the bars."""
-    return [str(bar.proto.text) for bar in app.get("progress")]
+def bars(app: AppTest) -> list[tuple[str, int]]:
+    """What is in progress, each with its percents: on Runs in a table, elsewhere in the sidebar."""
+    rows = sent(app, "bars").get("bars", ())
+    on_page = [(f"**{row['name']}**: {row['text']}", round(100 * row["share"])) for row in rows]
+    return on_page or [(str(bar.proto.text), bar.proto.value) for bar in app.get("progress")]
 
 
 def test_configurations_with_their_seeds(open_page: Open, finished: Filled) -> None:
     assert "6 configurations, 20 runs." in words(open_page("runs"))
     assert "pos, dev" in listed(open_page("runs", scores="Dev"))
     mtl_runs = [str(run.id) for run in Store.open().runs() if run.config.paradigm == "mtl"]
-    several = open_page("run", id=",".join(mtl_runs))  # as a press on the eye of that line has it
+    several = open_page("run", id=",".join(mtl_runs))  # as the name of that line leads to it
     assert several.title[0].value == "MTL on demo"
     assert [name.rpartition(" · ")[2] for name in listed(several)["Name"]] == ["seed 1", "seed 2", "seed 3"]
 
@@ -68,7 +67,7 @@ def test_filter_and_sort_in_the_link(open_page: Open, finished: Filled) -> None:
     app.text_input(key="filter").set_value("lamda<0.1").run()
     assert "Character 1: there is no field 'lamda'. Did you mean lambda?" in words(app)
     assert "Tasks with scores are chunk, ner, pos." in words(app)
-    assert not app.dataframe or "Name" not in app.dataframe[-1].value.columns
+    assert not run_tables(app)
     for example in EXAMPLES:
         app.text_input(key="filter").set_value(example).run()
         assert "Character" not in words(app)
@@ -96,7 +95,7 @@ def test_the_newest_sweep_leads_to_its_answer(open_page: Open) -> None:
         store.claim(OWNER, run_id=run_id)
         store.finish(run_id, RunState.SUCCEEDED, owner=OWNER)
     app = open_page("runs")
-    assert bars(app) == ["**Try it**: 2 of 3 done"]
+    assert bars(app) == [("**Try it**: 2 of 3 done", 67)]
     assert "Newest sweep" not in words(app)
     assert not [button for button in app.button if button.proto.type == "primary"]
     store.claim(OWNER, run_id=ids[2])
@@ -139,8 +138,13 @@ def test_every_launch_that_goes_on_has_a_bar(open_page: Open) -> None:
     # On Runs they stand on the page, elsewhere in the sidebar.
     for page in ("runs", "studies"):
         app = open_page(page)
-        assert bars(app) == ["**Sweep**: 0 of 2 done", "**λ**: 2 of 5 done"]
-        assert [bar.proto.value for bar in app.get("progress")] == [0, 40]
+        assert bars(app) == [("**Sweep**: 0 of 2 done", 0), ("**λ**: 2 of 5 done", 40)]
+
+
+def test_a_run_that_trains_by_itself_has_one_bar(open_page: Open, filled: Filled) -> None:
+    rows = sent(open_page("runs"), "bars")["bars"]
+    assert [(row["run"], row["stops"]) for row in rows] == [(None, False), (filled.live[0], True)]
+    assert rows[1]["text"].startswith("Step 260 of 600, epoch 4 of 8")
 
 
 def test_keywords_and_the_archive(open_page: Open, finished: Filled) -> None:
@@ -188,7 +192,7 @@ def test_one_run_has_a_page_of_its_own(open_page: Open, finished: Filled) -> Non
     app = open_page("run", id="2")
     assert app.title[0].value.replace("\\", "") == "Run 2 · MRN 0.1 · demo · seed 1"
     assert {"All runs", "The 3 runs of this configuration"} <= set(labels(app, "page_link"))
-    assert not [frame for frame in app.dataframe if "Name" in frame.value.columns]
+    assert not run_tables(app)
     press(app, "Archive")
     assert Store.open().run(2).archived
     press(app, "Undo")
@@ -279,17 +283,47 @@ def test_deleting_says_what_goes_and_links_to_it_say_so(open_page: Open, finishe
 def test_names_and_scores_come_first_and_the_reader_chooses_the_rest(open_page: Open, filled: Filled) -> None:
     app = open_page("runs")
     scores = [f"{task}, test" for task in ("pos", "chunk", "ner")]
-    assert list(listed(app)) == ["", "Name", *scores, "State"]
+    assert list(listed(app)) == ["Name", *scores, "State"]
     assert {"λ", "Time", "Queued", "Done"} <= set(every_column(app))
     app.multiselect(key="columns").set_value([]).run()
-    assert list(listed(app)) == ["", "Name", *scores, "State"]
+    assert list(listed(app)) == ["Name", *scores, "State"]
     app = open_page("runs", columns=["ner, test", "Time"])
-    assert list(listed(app)) == ["", "Name", "ner, test", "Time"]
+    assert list(listed(app)) == ["Name", "ner, test", "Time"]
     # Shares and encoders where they differ.
     Store.open().add_runs([config(paradigm="mtl", encoder="sc-lstm"), config(fraction=0.05)])
     rows = listed(open_page("runs"))
     assert set(rows["Share"]) == {0.05, 1.0}
     assert {"minilm, fine-tuned", "sc-lstm"} <= set(rows["Encoder"])
+
+
+def test_means_stand_before_their_spread_and_names_are_what_they_are(open_page: Open) -> None:
+    """A mean and its spread are apart, so that the spread can be quieter. No name is cut or changed."""
+    name = "morphological_feature_of_the_treebank_<b>bold</b>"
+    with contextlib.closing(Store.open()) as store:
+        for seed, right in ((1, 3), (2, 2)):
+            score = score_task(name, "plain", [["A"] * right + ["B"] * (4 - right)], [["A"] * 4])
+            described = config(corpus="/<img src=x>", paradigm="stl", tasks=(name,), seed=seed)
+            finished_as(store, described, run_facts(), SplitResult("test", 1, (score,), {}, {}))
+    (shown,) = run_tables(open_page("runs"))
+    scores = shown["columns"][0]
+    assert (shown["title"], scores["head"]) == ("<img src=x>", name)
+    assert (scores["texts"], scores["notes"]) == (["62.50"], ["± 17.68 (2)"])
+
+
+def test_ticks_choose_the_runs_of_lines_and_leave_others(open_page: Open, finished: Filled) -> None:
+    app = open_page("runs", run="7,1,2")
+    before = {line["name"]: (line["runs"], line["chosen"]) for line in run_tables(app)[0]["lines"]}
+    weak, strong = before["MRN 0.01 · cooccurrence"], before["MRN 0.1"]
+    assert (weak[1], strong[1]) == (2, 1)
+
+    def ticked() -> None:
+        from dashboard.runs import table
+
+        table.apply_ticks(off={2}, on=[1, 7, 13])
+
+    app = AppTest.from_function(ticked)
+    app.query_params["run"] = "7,1,2,99"
+    assert app.run().query_params["run"] == "7,1,99,13"
 
 
 def test_states_have_words_and_only_runs_that_go_on_have_progress(open_page: Open, filled: Filled) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from jobs.reports.render import markdown, report_records, report_sheet, score_sh
 from tests.making import relations, run_facts
 from tests.pages.conftest import (
     Open,
+    run_tables,
     sheets,
     table,
     words,
@@ -241,9 +241,9 @@ def test_columns_of_runs_name_the_measure(open_page: Open, corpus: str) -> None:
     text_run(text_config(corpus), 0.8)
     (table,) = page_of(Store.open(), Store.open().runs(), grouped=True, sort="new", page=1).tables
     assert table.measures == {"mood": "accuracy", "same": "accuracy", "alike": "Pearson × 100"}
-    app = open_page("runs")
-    (listed,) = (frame for frame in app.dataframe if "alike, test" in frame.value.columns)
-    assert json.loads(listed.proto.columns)["alike, test"]["label"] == "alike, Pearson × 100"
+    (sent,) = run_tables(open_page("runs"))
+    heads = {column["name"]: column["head"] for column in sent["columns"]}
+    assert heads["alike, test"] == "alike, Pearson × 100"
 
 
 def test_what_is_said_of_a_text_is_no_markdown() -> None:

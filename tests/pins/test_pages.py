@@ -39,7 +39,13 @@ def _texts(block: Any) -> Iterator[str]:
             yield from _texts(child)
             continue
         if child.type == "bidi_component":
-            yield f"{child.type}: {' | '.join(_chart(json.loads(child.proto.json or '{}')))}"
+            data = json.loads(child.proto.json or "{}")
+            if child.proto.component_name == "mrnlab_run_table":
+                yield f"table of runs: {_run_table(data)}"
+            elif "bars" in data:
+                yield from (f"in progress: {' | '.join(map(str, row.values()))}" for row in data["bars"])
+            else:
+                yield f"{child.type}: {' | '.join(_chart(data))}"
             continue
         value = getattr(child, "value", None)
         if isinstance(value, pd.DataFrame):
@@ -52,6 +58,16 @@ def _texts(block: Any) -> Iterator[str]:
         offered = "" if options is None else f"of {without_sentences(list(options))}"
         shown = [label, "" if value is None else str(value), offered]
         yield f"{child.type}: {' | '.join(part for part in shown if part)}"
+
+
+def _run_table(data: dict[str, Any]) -> str:
+    """A table of runs: title, lines, and of each column the values of numbers or the words of others."""
+    lines = [(line["name"], line["runs"], line["chosen"]) for line in data["lines"]]
+    columns = {
+        column["name"]: column["values" if column["kind"] == "number" else "texts"]
+        for column in data["columns"]
+    }
+    return "\n".join(map(str, [f"{data['title']} | {data['about']}", *lines, *columns.items()]))
 
 
 def _chart(data: dict[str, Any]) -> Iterator[str]:

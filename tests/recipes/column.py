@@ -22,7 +22,7 @@ def test_the_attempts_stand_under_their_heads(lab: Laboratory) -> None:
     for grouped, values in ((True, [2]), (False, [2, 1])):
         page = page_of(lab.store, lab.store.runs(), grouped=grouped, sort="new", page=1)
         (table,) = page.tables
-        columns = columns_of(table, "test", (), "key", lambda: None)
+        columns = columns_of(table, "test", ())
         assert list(columns["Attempts"].values) == values
 '''
 
@@ -31,7 +31,7 @@ RECIPE = Recipe(
     (
         Edit(
             "dashboard/runs/columns.py",
-            '    _Entry("Attempts", lambda lines, _: _numbers(list(map(_attempts, lines)), 72)),\n',
+            '    _Entry("Attempts", lambda lines, _: _numbers(list(map(_attempts, lines)))),\n',
             after="_COLUMNS = (\n",
         ),
         Edit(

@@ -1,0 +1,73 @@
+"""A table of runs: a line a configuration or a run, which a box chooses and whose name leads to its page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from dashboard.components.charts import Event, component
+
+_mount = component("run_table")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: the values that sort it, the texts that are read, and quieter notes after these.
+
+    Of `words` and `chips` a text is a list of colours with words. Lines without a value are sorted last,
+    those of `bold` stand out; `shares` in percent have a bar. `head`: by default the column's name.
+    `is_usual`: whether the column is shown where the reader chose none.
+    """
+
+    kind: Literal["number", "text", "words", "chips"]
+    values: Sequence[float | str | None]
+    texts: Sequence[str | Sequence[tuple[str, str]]]
+    notes: Sequence[str] = ()
+    shares: Sequence[float | None] = ()
+    bold: Collection[int] = ()
+    head: str = ""
+    help: str = ""
+    is_usual: bool = False
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """A line: its name, the runs that a tick on it chooses, oldest first, and how many of them are chosen."""
+
+    name: str
+    runs: Sequence[int]
+    chosen: int
+
+
+def run_table(
+    lines: Sequence[RunLine],
+    columns: Mapping[str, Column],
+    *,
+    title: str,
+    about: str,
+    alt: str,
+    key: str,
+    ticked: Callable[[Collection[int], Sequence[int]], None],
+    opened: Callable[[Sequence[int]], None],
+) -> None:
+    """Draws the table under its title, and what is said about it; the reader sorts it in the browser.
+
+    Called before the page runs again: `ticked` with the runs of all lines without and with a tick, `opened`
+    with those of the line whose name was pressed.
+    """
+    data: dict[str, Any] = {
+        "title": title,
+        "about": about,
+        "alt": alt,
+        "lines": list(map(asdict, lines)),
+        "columns": [
+            asdict(column) | {"name": name, "head": column.head or name, "bold": sorted(column.bold)}
+            for name, column in columns.items()
+        ],
+    }
+
+    def tick(event: Event) -> None:
+        ticked(set(map(int, event["off"])), list(map(int, event["on"])))
+
+    _mount(key=key, data=data, on={"ticked": tick, "opened": lambda runs: opened(list(map(int, runs)))})
