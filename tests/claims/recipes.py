@@ -16,6 +16,7 @@ pool balanced-n500-*/mtl               the mean over settings and seeds, with th
 avg a-*/mtl - b-*/mtl                  a difference between means over settings, paired by seed
 rank planted 9                       of scores with relatedness, of means; rank-min, rank-max of seeds
 min-seed table3-5/mtl                  the lowest score of a seed
+fewest-at-0 table3-5:pos-2003/mtl      the labels that a seed has a test F1 of 0 on; most-at-0 of all seeds
 last-look table3-5/mrn - mtl           half of the interval at the last look, with the spread of these seeds
 runs                                   how many runs the record has
 dev table3-5/mrn 0.05                  the dev score of the candidate with that λ, or the chosen one
@@ -36,7 +37,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -184,6 +185,8 @@ class Figures:
             "pool": lambda cells: _score(summary(self._all_scores(cells))),
             "min-seed": lambda cells: Figure(100 * min(self._all_scores(cells))),
             "last-look": self._last_look,
+            "fewest-at-0": lambda cell: Figure(min(self._labels_at_0(cell))),
+            "most-at-0": lambda cell: Figure(max(self._labels_at_0(cell))),
             "avg": self._average_difference,
             "dev": self._dev,
             "dev-less-mtl": self._dev_less_mtl,
@@ -211,6 +214,22 @@ class Figures:
         assert difference.paired.sd is not None
         quantile = stdtrit(LOOKS[-1] - 1, 1 - look_levels(LOOKS, 0.025)[-1] / 2)
         return Figure(100 * float(quantile) * difference.paired.sd / math.sqrt(LOOKS[-1]))
+
+    def _labels_at_0(self, text: str) -> list[int]:
+        """By seed the number of labels of the target's test sentences with an F1 of 0."""
+        (cell,) = self._cells(text)
+        record = self._record(cell.record)
+        (setting,) = (setting for setting in record.settings if setting.name == cell.setting)
+        (candidate,) = with_runs(record.definition, setting).candidates[cell.method]
+        scores = scores_of(record, "test")
+        return [
+            sum(
+                not label["f1"]
+                for label in scores[run.configuration_id, run.seed][cell.target]["report"].values()
+            )
+            for seed in self._scores(cell)
+            for run in candidate.runs[seed]
+        ]
 
     def _all_scores(self, text: str) -> list[float]:
         return [score for cell in self._cells(text) for score in self._scores(cell).values()]
@@ -408,9 +427,9 @@ def dev_score(record: Record, setting: str, method: str, strength: float | None)
     (found,) = (each for each in study.settings if each.name == setting)
     runs = with_runs(study, found)
     (candidate,) = (each for each in runs.candidates[method] if each.values.get("lambda") == strength)
-    rows = dev_rows(record)
+    rows = scores_of(record, "dev")
     scores = [
-        rows[run.configuration_id, run.seed][target]
+        rows[run.configuration_id, run.seed][target]["score"]
         for seed in study.search_seeds_of(found)
         for run in candidate.search[seed]
         for target in found.targets
@@ -418,19 +437,20 @@ def dev_score(record: Record, setting: str, method: str, strength: float | None)
     return summary(scores).mean
 
 
-_DEV: dict[str, dict[tuple[str, int], dict[str, float]]] = {}
+_Scores = dict[tuple[str, int], dict[str, Any]]
+_SCORES: dict[tuple[str, str], _Scores] = {}
 
 
-def dev_rows(record: Record) -> dict[tuple[str, int], dict[str, float]]:
-    """By configuration and seed the dev scores of a run, by task."""
+def scores_of(record: Record, split: str) -> _Scores:
+    """By configuration and seed the recorded scores of a run on this split, by task."""
     name = record.path.name
-    if name not in _DEV:
+    if (name, split) not in _SCORES:
         columns = ["configuration", "seed", "scores"]
         rows = pd.read_csv(record.path, usecols=columns)[columns]
-        _DEV[name] = {
+        _SCORES[name, split] = {
             (configuration, int(seed)): {
-                score["task"]: score["score"] for score in json.loads(scores) if score["split"] == "dev"
+                score["task"]: score for score in json.loads(scores) if score["split"] == split
             }
             for configuration, seed, scores in rows.itertuples(index=False)
         }
-    return _DEV[name]
+    return _SCORES[name, split]
