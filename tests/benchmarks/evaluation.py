@@ -26,10 +26,8 @@ from core.training.setup import set_up
 from core.training.trainer import train_step
 from tests.benchmarks._harness import arguments, corpus_fields, laboratory, milliseconds, print_json
 
-_ROUNDS = 4
 
-
-def measure(config: RunConfig, every: int, steps: int) -> dict[str, Any]:
+def measure(config: RunConfig, every: int, rounds: int, steps: int) -> dict[str, Any]:
     """Milliseconds of a step and of the parts of an evaluation, and the evaluation's fraction of an epoch."""
     corpus = prepare(config)
     parts = {name: getattr(corpus, name)[::every] for name in ("train", "dev", "test")}
@@ -43,7 +41,7 @@ def measure(config: RunConfig, every: int, steps: int) -> dict[str, Any]:
     def time_part(name: str, action: Callable[[], object]) -> None:
         times[name] += milliseconds(action, clock=time.process_time)
 
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         run.model.train()
         batches = run.epoch(skip=0)
         train_step(run, next(batches))  # not timed: after an evaluation, the first step is slower
@@ -71,14 +69,14 @@ def main() -> None:
     parser = arguments(__doc__, data="conll2003")
     parser.add_argument("--every", type=int, default=8, help="use every Nth sentence")
     args = parser.parse_args()
-    steps = 10
+    rounds, steps = 4, 10
     if args.quick:
-        args.data, args.every, steps = "demo", 50, 1
+        args.data, args.every, rounds, steps = "demo", 50, 1, 1
     values = corpus_fields(args.data) | {"paradigm": "mtl", "device": "cpu"}
     fractions = []
     for training in ("full", "frozen"):
         with laboratory():  # encoded text and features are cached there
-            figures = measure(RunConfig.build(encoder_training=training, **values), args.every, steps)
+            figures = measure(RunConfig.build(encoder_training=training, **values), args.every, rounds, steps)
         print_json({"encoder_training": training} | figures)
         fractions.append(figures["fraction_of_epoch"])
     print_json({"evaluation_share_of_epoch": max(fractions)})

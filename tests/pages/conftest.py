@@ -19,6 +19,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from filelock import FileLock
+from streamlit import type_util
 from streamlit.components.v2 import manifest_scanner
 from streamlit.elements.lib import policies
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
@@ -43,6 +44,7 @@ FOLDS = ("filter_help", "launch_more", "launch_terminal", "advice_terminal", "re
 def as_served() -> Iterator[None]:
     """At each step an AppTest does what a server does once: it compiles the pages, and looks for components
     among all installed packages. It has other settings, and asks each millisecond whether a page has ended.
+    Streamlit looks at the signature of a function at each argument of each call.
     """
     settings = tomllib.loads((APP.parent / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     options = {
@@ -63,6 +65,9 @@ def as_served() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, patch_config_options(options):
         cached = functools.cache(manifest_scanner.scan_component_manifests)
         patch.setattr(manifest_scanner, "scan_component_manifests", cached)
+        patch.setattr(
+            type_util, "get_func_parameters", functools.lru_cache(1000)(type_util.get_func_parameters)
+        )
         patch.setattr(ScriptCache, "get_bytecode", lambda _, path: compiled(path, os.stat(path).st_mtime_ns))
         patch.setattr(local_script_runner, "require_widgets_deltas", wait_for)
         yield

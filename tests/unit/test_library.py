@@ -413,5 +413,5 @@ def test_the_page_and_the_notebook_run_as_they_stand(
     monkeypatch.chdir(laboratory)
     code = program()
     assert code.count("core.train(") >= 2
-    code = code.replace('"demo"', '"demo?train=90&dev=20&test=20"').replace("[1, 2, 3]", "[1, 2]")
+    code = code.replace('"demo"', '"demo?train=45&dev=10&test=20"').replace("[1, 2, 3]", "[1, 2]")
     exec(compile(code, "library", "exec"), {"__name__": "notebook"})
