@@ -96,6 +96,7 @@ def _verdict_rows(prior: str, permuted: str, seed: int) -> Iterator[tuple[object
         yield prior, permuted, seed, first, second, f"{matrix[i, j]:.5f}"
 
 
+@cache
 def verdict_matrices(prior: str, permuted: str) -> dict[int, NDArray[np.float64]]:
     """The recorded correlations of tasks by seed, (7, 7)."""
     places = {task: place for place, task in enumerate((REAL, *SIMULATED))}

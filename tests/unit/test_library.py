@@ -413,5 +413,6 @@ def test_the_page_and_the_notebook_run_as_they_stand(
     monkeypatch.chdir(laboratory)
     code = program()
     assert code.count("core.train(") >= 2
-    code = code.replace('"demo"', '"demo?train=45&dev=10&test=20"').replace("[1, 2, 3]", "[1, 2]")
+    code = code.replace('"demo"', '"demo?train=90"').replace("[1, 2, 3]", "[1, 2]")
+    code = re.sub(r'"(demo\?train=\d+)"', r'"\1&dev=10&test=10"', code)
     exec(compile(code, "library", "exec"), {"__name__": "notebook"})
