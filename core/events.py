@@ -69,16 +69,27 @@ class Usage:
 class RunFacts(TaskRelations):
     """The facts of a run, known when training begins; at its end also the `usage`.
 
-    The store has them as JSON (`core.store.facts`). `parameters` counts all weights of encoder, BiLSTM and
-    heads. `planted`: how related simulated tasks are by construction. `selected_by` is the description's
-    `select_by`; `last` without development sentences, and `loss` instead of `score` where these allow no
-    score of any task; None of versions that did not record it. `error` has the fields of the error of a
-    failed run.
-    Scores on text of another `text_hash`, or in another `precision` (`fp32`, `bf16`), do not compare.
-    `feats_sentences` is `all` where sentences without any feature of CoNLL-U are annotated for tasks on
-    features; runs of earlier versions left them out and have it empty. `sizes` has the sentences and words of
-    each split as the run used them, `hardware` the model of the GPU or CPU. `readings` has what each column
-    of the corpus's files was taken for, `repeats` the dev and test sentences that are in another split too.
+    The store has them as JSON (`core.store.facts`). Scores on text of another `text_hash`, or in another
+    `precision`, do not compare.
+
+    device, hardware   what it trained on, and the model of the GPU or CPU
+    precision          fp32 or bf16
+    threads, versions  threads of the processor; versions of the libraries, by name
+    total_steps, steps_per_epoch  as planned
+    features           the length of a word's state
+    dev_from_train     its development sentences were held out of training
+    notes              what the researcher must know of its data and settings, a sentence each
+    planted            how related simulated tasks are by construction
+    parameters         weights of encoder, BiLSTM and heads; `trained_parameters` are those that are trained
+    usage              seconds and memory, at the end
+    selected_by        the description's `select_by`; last without development sentences, loss instead of
+                       score where these allow no score of any task; None of versions without it
+    feats_sentences    all where sentences without any feature of CoNLL-U are annotated for tasks on features;
+                       runs of earlier versions left them out and have it empty
+    sizes              sentences and words of each split as the run used them
+    readings           what each column of the corpus's files was taken for
+    repeats            dev and test sentences that are in another split too
+    error              the fields of the error of a failed run
     """
 
     device: str

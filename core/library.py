@@ -30,11 +30,12 @@ from core.corpora.types import Sentence, Split, whole_text
 from core.errors import ConfigError, CorpusError, MRNLabError
 from core.evaluation.comparison import check_matters
 from core.evaluation.statistics import MATTERS
-from core.mrn.relations import MODES, row_names
+from core.mrn.relations import row_names
 from core.paths import given_path, own_checkpoint
 from core.predictions import Predictions, add_predictions
 from core.recording.foreground import train_here
 from core.recording.progress import progress_bar
+from core.registry import MODES
 from core.report import PARTS, ReportAsked, make_report
 from core.results.compared import COMPARED_COLUMNS, compared
 from core.results.comparisons import differences
@@ -48,7 +49,7 @@ from core.results.where import WHERE_COLUMNS, where
 from core.store import Run, RunState, RunWithFacts, Store
 from core.tagging import TaggedSpan, Tagger, check_texts, load_tagger, spans_in, text_of
 from core.tasks import KINDS, tasks_reading
-from core.tasks.scores import FIGURES, report_rows
+from core.tasks.scores import SECONDARY_SCORES, report_rows
 from core.wording import all_of
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     Table: TypeAlias = pd.DataFrame | Dataset
 
 _PROGRESS = ["state", "sweep", "created_at", "seconds", "best_epoch"]
-_SCORES = ["score_name", "score", *FIGURES, "tokens"]
+_SCORES = ["score_name", "score", *SECONDARY_SCORES, "tokens"]
 _VALUES = ("gold", "predicted")
 _PREDICTED = ["task", "sentence", "position", "word", "text", "second", *_VALUES]
 _ALL = 1_000_000  # more labels than a task has

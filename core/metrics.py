@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, SupportsFloat
 
-from core.mrn.relations import MODES, CovarianceStatistics, Relations, covariance_statistics
+from core.mrn.relations import CovarianceStatistics, Relations, covariance_statistics
+from core.registry import MODES
 
 TOTAL = ""
 """The task name of metrics that belong to no single task (the total loss, the penalty)."""

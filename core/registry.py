@@ -176,8 +176,8 @@ GRADIENT_BALANCING: dict[str, tuple[str, ...]] = {
 }
 """The values of `balancing` that combine gradients of tasks, and the optional packages that each needs."""
 
-COVARIANCES: tuple[str, ...] = ("task", "label", "feature")
-"""The covariances that a prior may learn."""
+MODES: tuple[str, ...] = ("task", "label", "feature")
+"""The modes of W, each with a covariance that a prior may learn."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class PriorSpec:
 
     description: str
     lambda_: float
-    learn: tuple[str, ...] = COVARIANCES
+    learn: tuple[str, ...] = MODES
     frozen_lambda: float | None = None
     frozen_learn: tuple[str, ...] | None = None
     full_lambda: float | None = None

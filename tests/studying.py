@@ -16,7 +16,7 @@ from core.events import Sink, SplitResult
 from core.store import Store
 from core.studies import Method, Setting, Study
 from core.studies.analysis import FinalScores, Result, analyse
-from core.studies.study import DevScores, with_runs
+from core.studies.study import DevByRun, with_runs
 from jobs.worker.loop import Worker
 from tests import making
 from tests.making import OWNER, NoWorkers, run_facts, task_score
@@ -102,7 +102,7 @@ def result(study: Study, name: str, *, scores: dict[str, float], dev_best: float
     # On test another λ would be better.
     test = {run: {task: scores[task] + (run.lambda_ == 1.0) / 100 for task in run.tasks} for run in runs}
     costs = {run: Cost(108_000_000, 108_000_000, 2**31, 60.0, ("cuda",)) for run in runs}
-    return analyse(setting_runs, DevScores(dev), FinalScores(test, costs=costs))
+    return analyse(setting_runs, DevByRun(dev), FinalScores(test, costs=costs))
 
 
 PRINTED = {"ner": 0.9084, "chunk": 0.9149, "pos": 0.9400}

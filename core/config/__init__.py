@@ -1,6 +1,5 @@
 """RunConfig, the one description of a run, with the help texts of its fields and named presets."""
 
-from core.config.fields import LEARNABLE as LEARNABLE
 from core.config.presets import PRESETS as PRESETS
 from core.config.presets import comparison_key as comparison_key
 from core.config.presets import comparison_values as comparison_values
@@ -16,6 +15,6 @@ from core.config.run_config import applicable_fields as applicable_fields
 from core.config.run_config import default_value as default_value
 from core.config.run_config import field_label as field_label
 from core.config.run_config import fields_of as fields_of
-from core.config.run_config import fill as fill
 from core.config.run_config import has_field as has_field
 from core.config.run_config import public_name as public_name
+from core.config.run_config import with_defaults as with_defaults

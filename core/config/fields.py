@@ -14,7 +14,6 @@ from pydantic.fields import FieldInfo
 
 from core.errors import ConfigError
 from core.registry import (
-    COVARIANCES,
     FROZEN,
     FULL,
     PREDICTED,
@@ -29,7 +28,6 @@ from core.registry import (
 )
 from core.wording import all_of, any_of
 
-LEARNABLE = COVARIANCES
 NOTHING = "none"
 """The value of `learn` for a prior whose covariances stay as they begin."""
 
@@ -97,20 +95,20 @@ class FieldRule:
 class FieldView:
     """How the form, the command line and names of configurations show a field.
 
-    rank    its place among the fields that a sweep varies slowest, from 1 on; 0 after them, as they are here
-    asked   the form asks for it in a place of its own, not under *More settings*
-    seldom  the form asks for it only where it has a value
-    open    the choices are the known ones; another value may be typed
-    option  it is an option of `mrnlab launch`, not a value of `--set`
-    reads   a run has it only where one of its tasks reads this (`core.tasks.TaskKind.reads`); empty: always
-    unset   the form's words for no value
-    hint    the form's words before the description
-    short   its words in names of configurations; None: its name
-    path    its value may be a path, of which names show the last part
+    rank      its place among the fields that a sweep varies slowest, from 1 on; 0 after them, in this order
+    prominent the form asks for it in a place of its own, not under *More settings*
+    seldom    the form asks for it only where it has a value
+    open      the choices are the known ones; another value may be typed
+    option    it is an option of `mrnlab launch`, not a value of `--set`
+    reads     a run has it only where one of its tasks reads this (`core.tasks.TaskKind.reads`); empty: always
+    unset     the form's words for no value
+    hint      the form's words before the description
+    short     its words in names of configurations; None: its name
+    path      its value may be a path, of which names show the last part
     """
 
     rank: int = 0
-    asked: bool = False
+    prominent: bool = False
     seldom: bool = False
     open: bool = False
     option: bool = False

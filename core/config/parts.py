@@ -69,7 +69,7 @@ class Data(Part):
         label="Share",
         view=FieldView(
             rank=8,
-            asked=True,
+            prominent=True,
             option=True,
             hint="1 uses all. A list such as 5%, 10% makes runs for each value.",
         ),
@@ -122,7 +122,7 @@ class EncoderChoice(Part):
         "minilm",
         "name",
         min_length=1,
-        view=FieldView(rank=1, asked=True, open=True, option=True, short="", path=True),
+        view=FieldView(rank=1, prominent=True, open=True, option=True, short="", path=True),
     )
     """The shared layers: a known name, a Hugging Face Hub id or a local folder; add '+bilstm' for a BiLSTM on
     top. A decoder (GPT-2, Llama, Qwen) reads left to right: its state of a word knows no word after it.
@@ -132,7 +132,7 @@ class EncoderChoice(Part):
         "choice",
         choices=("full", "frozen", "top:K"),
         label="Training",
-        view=FieldView(rank=2, asked=True, open=True, option=True, short=""),
+        view=FieldView(rank=2, prominent=True, open=True, option=True, short=""),
     )
     """'full' fine-tunes the encoder; 'frozen' computes its features once, caches them and trains only what
     stands on top, in seconds. Between the two: 'top:K' trains the last K layers over cached states of the
@@ -145,7 +145,7 @@ class Sharing(Part):
 
     form_group = "MRN"
     paradigm: Paradigm = run_field(
-        "mrn", "choice", choices=PARADIGMS, view=FieldView(rank=3, asked=True, option=True)
+        "mrn", "choice", choices=PARADIGMS, view=FieldView(rank=3, prominent=True, option=True)
     )
     """STL trains one task alone, MTL shares the encoder among tasks, MRN also learns how tasks, labels and
     features relate.
@@ -165,7 +165,7 @@ class Sharing(Part):
         "choice",
         description=f"The regulariser of MRN. {prior_lines()}; '{PREDICTED}': adds one task to a finished "
         "run.",
-        view=FieldView(rank=4, asked=True, option=True, short=""),
+        view=FieldView(rank=4, prominent=True, option=True, short=""),
     )
     added_to: str | None = run_field(
         None,
@@ -177,7 +177,7 @@ class Sharing(Part):
         legacy=None,
         view=FieldView(
             rank=5,
-            asked=True,
+            prominent=True,
             option=True,
             unset="the number of a finished run",
             hint="The run must have heads over the same frozen encoder.",
@@ -187,7 +187,7 @@ class Sharing(Part):
     folder, or 'configuration:ID', the run of that configuration with the same seed. The new head starts from
     what the trained heads predict, and is regularised towards it.
     """
-    alignment: str | None = mrn_field("auto", "choice", view=FieldView(rank=6, asked=True, option=True))
+    alignment: str | None = mrn_field("auto", "choice", view=FieldView(rank=6, prominent=True, option=True))
     """How labels of different tasks are matched in MRN: 'disjoint' keeps them apart, 'exact' joins equal
     names, 'cooccurrence' relates labels that occur on the same tokens, 'mapping:FILE' follows a CSV file,
     'auto' chooses.
@@ -201,7 +201,7 @@ class Sharing(Part):
         le=1e6,
         label="λ",
         description=f"The strength of the MRN prior (unset: {lambda_defaults()}).",
-        view=FieldView(rank=7, asked=True, option=True, hint="One number, or a list such as 0.01, 0.1."),
+        view=FieldView(rank=7, prominent=True, option=True, hint="One number, or a list such as 0.01, 0.1."),
     )
     learn: tuple[Mode, ...] | None = learning_field(
         prior_default("learn"),
@@ -251,7 +251,7 @@ class Schedule(Part):
         ge=0,
         le=2**31 - 1,
         label="Seeds",
-        view=FieldView(asked=True, hint="For example 1, 2, 3 or 1-5. Each seed is a run."),
+        view=FieldView(prominent=True, hint="For example 1, 2, 3 or 1-5. Each seed is a run."),
     )
     """The source of all randomness. Runs that differ only in it are seeds of one configuration."""
     epochs: int = run_field(
@@ -260,7 +260,10 @@ class Schedule(Part):
         ge=1,
         le=1000,
         view=FieldView(
-            asked=True, option=True, short="epochs", hint="A list such as 5, 10 makes runs for each value."
+            prominent=True,
+            option=True,
+            short="epochs",
+            hint="A list such as 5, 10 makes runs for each value.",
         ),
     )
     """Passes over the training sentences."""

@@ -147,7 +147,7 @@ class RunConfig(_Fields):
     def _fill_conditional_fields(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
-        return fill(_in_python(data))
+        return with_defaults(_in_python(data))
 
     @model_validator(mode="after")
     def _fields_fit_each_other(self) -> RunConfig:
@@ -246,7 +246,7 @@ class RunConfig(_Fields):
             raise ConfigError(field, _error_sentence(field, first)) from None
 
     @classmethod
-    def stored(cls, values: Mapping[str, Any]) -> RunConfig:
+    def from_stored(cls, values: Mapping[str, Any]) -> RunConfig:
         """The description from stored values, which may lack later fields.
 
         Raises ConfigError with one sentence.
@@ -282,7 +282,7 @@ class RunConfig(_Fields):
         values = from_json(text)
         if not isinstance(values, dict):
             raise ValueError("a description of a run must be a JSON object")
-        return cls.stored(values)
+        return cls.from_stored(values)
 
     def to_json(self) -> str:
         """The description as it is stored: without later fields at their old values."""
@@ -368,7 +368,7 @@ def _changed_defaults() -> dict[str, Any]:
     }
 
 
-def fill(values: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     """The values with the defaults of the fields that this run has, by their names in Python.
 
     Raises ConfigError for a field that the run does not have.

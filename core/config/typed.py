@@ -15,7 +15,7 @@ from core.errors import FIELD, ConfigError
 from core.plain_text import shortened
 
 
-def values_of(field: str, text: str) -> list[Any]:
+def parse_values(field: str, text: str) -> list[Any]:
     """The values of a field in a list as one types it; none where it is empty. Raises ConfigError."""
     if not text.strip():
         return []
@@ -24,8 +24,8 @@ def values_of(field: str, text: str) -> list[Any]:
     return numbers(text, field) if is_number(field) else comma_list(text)
 
 
-def text_of(field: str, values: Iterable[Any]) -> str:
-    """The text of a list of a field's values; `values_of` reads it."""
+def format_values(field: str, values: Iterable[Any]) -> str:
+    """The text of a list of a field's values; `parse_values` reads it."""
     return seeds_typed(values) if field == "seed" else ", ".join(map(value_text, values))
 
 

@@ -171,7 +171,7 @@ def _lacks_labels(corpus: Corpus, task: Task, split: Split) -> bool:
     train, scored = corpus.split("train"), corpus.split(split)
     if task.auxiliary or len(scored.column(task.name).at):
         return False
-    wanted, here = train.by_frame(lambda frame: frame.part), scored.by_frame(lambda frame: frame.part)
+    wanted, here = train.by_traits(lambda traits: traits.part), scored.by_traits(lambda traits: traits.part)
     # Of a part without a dev split, training sentences are held out.
     return set(wanted[train.annotated([task.name])]) <= set(here)
 
@@ -236,7 +236,7 @@ def _text_hash(corpus: Corpus, without: re.Pattern[str] | None = None) -> str:
         tasks = [task for task in sorted(sentences.labels) if without is None or not without.match(task)]
         columns = [("\x1e", sentences.second)]
         columns += [(f"\x1e{task}\x1e", sentences.labels[task]) for task in tasks]
-        parts = sentences.by_frame(lambda frame: f"\x1e{frame.part}\x1e").tolist()
+        parts = sentences.by_traits(lambda traits: f"\x1e{traits.part}\x1e").tolist()
         rows: list[Iterable[str]] = [parts, map("\x1f".join, sentences.tokens)]
         rows += [_joined(name, column, len(sentences)) for name, column in columns]
         by_sentence = zip(*rows, strict=True)

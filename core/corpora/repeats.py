@@ -73,7 +73,7 @@ def repeats_notes(repeats_of_runs: Iterable[Repeat], split: str) -> tuple[str, .
 
 def _unit(corpus: Corpus) -> str:
     splits = [corpus.split(split) for split in ("train", "dev", "test")]
-    if not all(sentences.by_frame(lambda frame: frame.whole).all() for sentences in splits):
+    if not all(sentences.by_traits(lambda traits: traits.whole).all() for sentences in splits):
         return "sentences"
     return "pairs" if any(len(sentences.second.at) for sentences in splits) else "texts"
 

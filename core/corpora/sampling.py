@@ -22,7 +22,7 @@ def stream(seed: int, purpose: str, part: str) -> np.random.Generator:
 
 def parts(sentences: Sentences) -> list[tuple[str, NDArray[np.int64]]]:
     """The indices of the sentences by the corpus they came from, in order."""
-    part = sentences.by_frame(lambda frame: frame.part)
+    part = sentences.by_traits(lambda traits: traits.part)
     return [(name, np.flatnonzero(part == name)) for name in dict.fromkeys(part.tolist())]
 
 

@@ -102,27 +102,27 @@ class Sentences(Sequence[Sentence]):
     tokens          the words of each
     labels          the labels of each task, of the sentences that have some
     second          the second texts of pairs
-    frames, frame   what many sentences share, and which of the frames each one has (s,)
+    traits, traits_of   what many sentences share, and which of the traits each one has (s,)
     """
 
     tokens: Packed
     labels: Mapping[str, Column]
     second: Column
-    frames: tuple[SentenceTraits, ...]
-    frame: NDArray[np.int64]
+    traits: tuple[SentenceTraits, ...]
+    traits_of: NDArray[np.int64]
 
     @classmethod
     def of(cls, sentences: Iterable[Sentence]) -> Sentences:
         """These sentences; as they are where they are packed already."""
         if isinstance(sentences, cls):
             return sentences
-        frames = Numbering[SentenceTraits]()
-        frame = array("q")
+        traits = Numbering[SentenceTraits]()
+        traits_of = array("q")
         tokens, second = Packer(), (array("q"), Packer())
         labels: dict[str, tuple[array[int], Packer]] = {}
         for index, sentence in enumerate(sentences):
             tokens.add(sentence.tokens)
-            frame.append(frames[SentenceTraits(sentence.part, sentence.whole, sentence.text_tasks)])
+            traits_of.append(traits[SentenceTraits(sentence.part, sentence.whole, sentence.text_tasks)])
             rows = [(second, sentence.second)] if sentence.second is not None else []
             rows += [
                 (labels.setdefault(task, (array("q"), Packer())), row)
@@ -139,8 +139,8 @@ class Sentences(Sequence[Sentence]):
             tokens.packed(),
             {task: column(*made) for task, made in labels.items()},
             column(*second),
-            tuple(frames),
-            np.array(frame, dtype=np.int64),
+            tuple(traits),
+            np.array(traits_of, dtype=np.int64),
         )
 
     @classmethod
@@ -148,8 +148,8 @@ class Sentences(Sequence[Sentence]):
         cls, tokens: Packed, labels: Mapping[str, Column], text_tasks: tuple[str, ...] = ()
     ) -> Sentences:
         """Sentences of words in columns."""
-        frame = np.zeros(len(tokens), dtype=np.int64)
-        return cls(tokens, labels, _NO_ROWS, (SentenceTraits(text_tasks=text_tasks),), frame)
+        traits_of = np.zeros(len(tokens), dtype=np.int64)
+        return cls(tokens, labels, _NO_ROWS, (SentenceTraits(text_tasks=text_tasks),), traits_of)
 
     @classmethod
     def joined(cls, parts: Sequence[Sentences]) -> Sentences:
@@ -160,8 +160,8 @@ class Sentences(Sequence[Sentence]):
             at = [column.at + start for column, start in zip(columns, starts, strict=False)]
             return Column(np.concatenate(at), joined([column.rows for column in columns]))
 
-        frames = Numbering[SentenceTraits]()
-        tables = [np.array([frames[each] for each in part.frames], dtype=np.int64) for part in parts]
+        traits = Numbering[SentenceTraits]()
+        tables = [np.array([traits[each] for each in part.traits], dtype=np.int64) for part in parts]
         return cls(
             joined([part.tokens for part in parts]),
             {
@@ -169,8 +169,8 @@ class Sentences(Sequence[Sentence]):
                 for task in dict.fromkeys(chain.from_iterable(part.labels for part in parts))
             },
             column([part.second for part in parts]),
-            tuple(frames),
-            np.concatenate([table[part.frame] for table, part in zip(tables, parts, strict=True)]),
+            tuple(traits),
+            np.concatenate([table[part.traits_of] for table, part in zip(tables, parts, strict=True)]),
         )
 
     def __len__(self) -> int:
@@ -187,14 +187,14 @@ class Sentences(Sequence[Sentence]):
         labels = {
             task: row for task, column in self.labels.items() if (row := column.row(number)) is not None
         }
-        part, whole, text_tasks = self.frames[self.frame[number]]
+        part, whole, text_tasks = self.traits[self.traits_of[number]]
         return Sentence(self.tokens[number], labels, part, whole, self.second.row(number), text_tasks)
 
     def __iter__(self) -> Iterator[Sentence]:
         columns = [column.by_sentence(len(self)) for column in (self.second, *self.labels.values())]
-        frames = map(self.frames.__getitem__, self.frame.tolist())
+        traits = map(self.traits.__getitem__, self.traits_of.tolist())
         for tokens, (part, whole, text_tasks), second, *rows in zip(
-            self.tokens, frames, *columns, strict=True
+            self.tokens, traits, *columns, strict=True
         ):
             labels = {task: row for task, row in zip(self.labels, rows, strict=True) if row is not None}
             yield Sentence(tokens, labels, part, whole, second, text_tasks)
@@ -218,8 +218,8 @@ class Sentences(Sequence[Sentence]):
             self.tokens.take(which),
             {task: column.take(which, len(self)) for task, column in self.labels.items()},
             self.second.take(which, len(self)),
-            self.frames,
-            self.frame[which],
+            self.traits,
+            self.traits_of[which],
         )
 
     def where(self, kept: NDArray[np.bool_]) -> Sentences:
@@ -239,24 +239,24 @@ class Sentences(Sequence[Sentence]):
 
     def of_words(self) -> Sentences:
         """The sentences of words alone, each with the corpus that it comes from."""
-        return replace(self, frames=tuple(SentenceTraits(frame.part) for frame in self.frames))
+        return replace(self, traits=tuple(SentenceTraits(traits.part) for traits in self.traits))
 
     def of_parts(self, parts: Container[str]) -> Sentences:
         """The sentences that come from these corpora."""
-        return self.where(self.by_frame(lambda frame: frame.part in parts).astype(bool))
+        return self.where(self.by_traits(lambda traits: traits.part in parts).astype(bool))
 
     def as_part(self, part: str, names: Mapping[str, str]) -> Sentences:
         """The sentences as a part of a joined corpus; `names` maps each new task to its name here."""
-        frames = tuple(
-            frame._replace(
+        traits = tuple(
+            traits._replace(
                 part=part,
-                text_tasks=tuple(new for new, task in names.items() if task in frame.text_tasks),
+                text_tasks=tuple(new for new, task in names.items() if task in traits.text_tasks),
             )
-            for frame in self.frames
+            for traits in self.traits
         )
         kept = self.only(names.values())
         labels = {new: kept.labels[task] for new, task in names.items() if task in kept.labels}
-        return replace(kept, labels=labels, frames=frames)
+        return replace(kept, labels=labels, traits=traits)
 
     def annotated(self, tasks: Iterable[str]) -> NDArray[np.bool_]:
         """(s,) whether a sentence is annotated for one of these tasks."""
@@ -265,13 +265,13 @@ class Sentences(Sequence[Sentence]):
             flags[self.column(task).at] = True
         return flags
 
-    def by_frame(self, value: Callable[[SentenceTraits], Any]) -> NDArray[Any]:
-        """(s,) a value of each sentence's frame."""
-        return np.array([value(frame) for frame in self.frames])[self.frame]
+    def by_traits(self, value: Callable[[SentenceTraits], Any]) -> NDArray[Any]:
+        """(s,) a value of each sentence's traits."""
+        return np.array([value(traits) for traits in self.traits])[self.traits_of]
 
     def is_of_text(self, task: str) -> NDArray[np.bool_]:
         """(s,) `Sentence.is_of_text` of each sentence."""
-        return self.by_frame(lambda frame: frame.whole or task in frame.text_tasks).astype(bool)
+        return self.by_traits(lambda traits: traits.whole or task in traits.text_tasks).astype(bool)
 
     @cached_property
     def words(self) -> NDArray[np.int64]:
@@ -285,14 +285,14 @@ class Sentences(Sequence[Sentence]):
         """(s,) whether a sentence of words is also read as a whole, for a task that labels it so."""
         flags = np.zeros(len(self), dtype=bool)
         for task, column in self.labels.items():
-            is_text_task = np.array([task in frame.text_tasks for frame in self.frames], dtype=bool)
-            flags[column.at] |= is_text_task[self.frame[column.at]]
+            is_text_task = np.array([task in traits.text_tasks for traits in self.traits], dtype=bool)
+            flags[column.at] |= is_text_task[self.traits_of[column.at]]
         return flags
 
     @cached_property
     def items(self) -> NDArray[np.int64]:
         """(s,) how many items have labels: the words, with the sentence where it is an item; or one text."""
-        whole = self.by_frame(lambda frame: frame.whole).astype(bool)
+        whole = self.by_traits(lambda traits: traits.whole).astype(bool)
         return np.where(whole, 1, self.has_text_item + self.tokens.lengths)
 
 

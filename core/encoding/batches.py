@@ -23,7 +23,7 @@ from core.tasks.packed import offsets, places
 IGNORED = -100
 """Label number of a word that a task is not annotated on, or whose label training never saw."""
 
-AT_ONCE = {"cpu": 2048, "cuda": 16_384}
+SUBWORDS_TO_PREDICT = {"cpu": 2048, "cuda": 16_384}
 """Subwords to predict at once, by kind of device.
 
 On a CPU larger batches are slower: memory of that size goes back to the system after every layer.

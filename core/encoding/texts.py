@@ -59,7 +59,7 @@ def encode_sentences(
     """
     sentences = Sentences.of(sentences)
     words = sentences.tokens
-    if any(frame.whole for frame in sentences.frames):
+    if any(traits.whole for traits in sentences.traits):
         text, key = _encode_groups(sentences, tokenizer, max_length, together=together)
     elif cache is not None:
         text, key = encode_cached(words, tokenizer, max_length, cache)

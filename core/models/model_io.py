@@ -122,7 +122,7 @@ def load(folder: Path) -> SavedTagger:
     folder = model_folder(folder)
     try:
         description = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        config = RunConfig.stored(description["config"])
+        config = RunConfig.from_stored(description["config"])
         tasks = description["tasks"]
         context = load_context(config, folder)
         weights = load_file(folder / "weights.safetensors")

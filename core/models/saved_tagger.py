@@ -13,7 +13,7 @@ from torch import Tensor
 from core.config import RunConfig
 from core.corpora.readers.splitting import split_words
 from core.corpora.types import Sentence, whole_text
-from core.encoding.batches import AT_ONCE, Batches
+from core.encoding.batches import SUBWORDS_TO_PREDICT, Batches
 from core.encoding.encoded import EncodedText
 from core.encoding.texts import encode_sentences
 from core.encoding.tokenizer import Tokenizer
@@ -163,7 +163,7 @@ class SavedTagger:
             for task, kept in ((task, min(top, len(self.labels[task]))) for task in tasks)
         }
         with _threads(1 if count <= _FEW_WORDS else ALL_THREADS):
-            for batch in batches.by_length(AT_ONCE["cpu"]):
+            for batch in batches.by_length(SUBWORDS_TO_PREDICT["cpu"]):
                 logits = self.model(batch)
                 chosen = self.model.best(logits, batch).long()
                 by_task = self.model.probabilities(logits, batch)

@@ -90,7 +90,7 @@ def trained_heads(config: RunConfig) -> TrainedHeads | None:
         raise ConfigError("added_to", f"{FIELD}: {outside} {OUTSIDE}")
     try:
         stored = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        before, tasks = RunConfig.stored(stored["config"]), tuple(stored["tasks"])
+        before, tasks = RunConfig.from_stored(stored["config"]), tuple(stored["tasks"])
     except (OSError, ValueError, KeyError):
         raise ConfigError(
             "added_to",

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from core.config import RunConfig
-from core.encoding.batches import AT_ONCE, Batches, Context
+from core.encoding.batches import SUBWORDS_TO_PREDICT, Batches, Context
 from core.encoding.encoded import EncodedText, encode
 from core.encoding.tokenizer import SubwordTokenizer, load_tokenizer
 from core.encoding.words import WordTokenizer, words_read
@@ -72,7 +72,9 @@ class ContextReader:
         subwords = encode(sentences, self.tokenizer, self._window)
         no_labels = np.zeros((len(subwords.firsts), 0), dtype=np.int64)
         table = torch.zeros(len(no_labels), self.transformer.features)
-        for batch in Batches(subwords, no_labels, 1, self.tokenizer.pad).by_length(AT_ONCE["cpu"]):
+        for batch in Batches(subwords, no_labels, 1, self.tokenizer.pad).by_length(
+            SUBWORDS_TO_PREDICT["cpu"]
+        ):
             table[batch.words] = self.transformer.words(batch)
         return Context(table, words_read(text))
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from core.registry import MODES
 from core.tasks.kinds import TaskFacts
 
-MODES: tuple[str, ...] = ("task", "label", "feature")
 Array = NDArray[np.floating]
 
 

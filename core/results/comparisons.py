@@ -90,11 +90,11 @@ def verdict_counts(differences: Iterable[Difference]) -> dict[tuple[str, str], C
     return counts
 
 
-def counts_sentence(a: str, b: str, counts: Mapping[str, int], of: str) -> str:
+def counts_sentence(a: str, b: str, counts: Mapping[str, int], data: str) -> str:
     """`MRN against MTL, 8 differences on 2 corpora: 3 higher, 0 lower, 1 equivalent, 4 undecided.`"""
     number = plural(sum(counts.values()), "difference")
     each = ", ".join(f"{counts.get(word, 0)} {word}" for word in VERDICTS)
-    return f"{a} against {b}, {number} on {of}: {each}."
+    return f"{a} against {b}, {number} on {data}: {each}."
 
 
 FEW_TASKS = 4

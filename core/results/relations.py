@@ -29,7 +29,7 @@ from core.results.samples import by_configuration, one_per_seed, readable
 from core.store import Run, RunState, RunWithFacts, Store
 from core.wording import all_of, capitalised, plural
 
-MODES = ("task", "label")
+VERDICT_MODES = ("task", "label")
 """The kinds of rows that have verdicts: features belong to no task."""
 _MOST_NAMED, _ROOM = 3, 90
 """A headline names so many pairs of a verdict, whose names have so many characters in all."""
@@ -320,8 +320,8 @@ def relation_tables(
     belong to the configuration that they are a control of, whether they are named or not. Raises MRNLabError
     for another mode, and where none of the runs has relations.
     """
-    if mode not in MODES:
-        raise MRNLabError(f"mode: '{mode}' has no verdicts; name one of {', '.join(MODES)}.")
+    if mode not in VERDICT_MODES:
+        raise MRNLabError(f"mode: '{mode}' has no verdicts; name one of {', '.join(VERDICT_MODES)}.")
     runs = readable(store.runs(run_ids, states={RunState.SUCCEEDED}))[0]
     runs = [run for run in runs if run.config.paradigm == "mrn" and run.config.permuted is None]
     counted = one_per_seed(runs, store.conditions(runs))

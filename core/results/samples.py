@@ -303,11 +303,11 @@ def means_by_run(
     for same in by_configuration(kept).values():
         for row in by_conditions(same, conditions, texts).values():
             # STL's tasks share a row, but only one of them has the score.
-            if of := [scores[run.id] for run in sampled(row, conditions) if run.id in scores]:
+            if of := [scores[run.id] for run in succeeded_one_per_seed(row, conditions) if run.id in scores]:
                 means |= dict.fromkeys((run.id for run in row), fmean(of))
     return means
 
 
-def sampled(runs: Collection[Run], conditions: Mapping[int, Conditions]) -> list[Run]:
+def succeeded_one_per_seed(runs: Collection[Run], conditions: Mapping[int, Conditions]) -> list[Run]:
     """The successful ones of the runs that make a mean (`one_per_seed`): their scores count."""
     return [run for run in one_per_seed(runs, conditions) if run.state is RunState.SUCCEEDED]

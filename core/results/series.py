@@ -15,7 +15,7 @@ from core.config import FIELD_HELP, OTHER, RunConfig, comparison_values, default
 from core.evaluation.statistics import MeanSD, summary
 from core.results.choice import chosen_on_dev
 from core.results.naming import confounds, fields_apart, number_texts, shortest_names
-from core.results.samples import by_configuration, older_texts, sampled
+from core.results.samples import by_configuration, older_texts, succeeded_one_per_seed
 from core.store.types import Conditions, Run, RunState, StoredScore
 from core.wording import number
 
@@ -144,9 +144,9 @@ class ScoresAgainst:
 def number_series(runs: Iterable[Run], conditions: Mapping[int, Conditions] | None = None) -> list[Series]:
     """The configurations of these runs that differ in one number alone, the series with most values first.
 
-    Successful runs count, one a seed (`sampled`). A field at its default does not count as different: the
-    heads' learning rate follows the encoder's. Runs on older text of a corpus (`conditions`,
-    `Store.conditions`) are in no series with those on its newest.
+    Successful runs count, one a seed. A field at its default does not count as different: the heads' learning
+    rate follows the encoder's. Runs on older text of a corpus (`conditions`, `Store.conditions`) are in no
+    series with those on its newest.
     """
     runs = [run for run in runs if run.state is RunState.SUCCEEDED]
     conditions = conditions or {}
@@ -156,7 +156,7 @@ def number_series(runs: Iterable[Run], conditions: Mapping[int, Conditions] | No
         on_text[texts.get(run.id, "")].append(run)
     by_id: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for text, same in on_text.items():
-        for run in sampled(same, conditions):
+        for run in succeeded_one_per_seed(same, conditions):
             by_id[run.configuration_id, text].append(run)
     settings = {key: _settings(alike[0].config) for key, alike in by_id.items()}
     names = dict.fromkeys(name for values in settings.values() for name in values)
@@ -210,7 +210,7 @@ def baselines(
     if series.setting not in _DATA and series.setting in comparison_values(series.config):
         others += [
             dict.fromkeys(series.runs, same)
-            for same in by_configuration(sampled(on_data, conditions)).values()
+            for same in by_configuration(succeeded_one_per_seed(on_data, conditions)).values()
             if taken.isdisjoint(run.id for run in same)
         ]
         own = [

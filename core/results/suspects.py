@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from core.corpora.types import Sentence
 from core.errors import ConfigError, MRNLabError
 from core.plain_text import shortened
-from core.results.samples import by_configuration, sampled
+from core.results.samples import by_configuration, succeeded_one_per_seed
 from core.results.scored_text import Labels, ScoredText, scored_text
 from core.results.stored import Results
 from core.store import Run, Store
@@ -122,7 +122,7 @@ def suspects(
         raise ConfigError("agree", f"agree: {agree:g} is not a share above 0.5, up to 1.")
     of_tasks, problems, stored_tasks = list[Suspects](), list[str](), dict[str, None]()
     for group, runs in results.groups.items():
-        methods = [sampled(of, results.conditions) for of in by_configuration(runs).values()]
+        methods = [succeeded_one_per_seed(of, results.conditions) for of in by_configuration(runs).values()]
         votes, unfit = _votes_of(store, methods, split)
         stored_tasks |= dict.fromkeys((*votes, *unfit))
         problems += [text for task, text in unfit.items() if tasks is None or task in tasks]

@@ -67,11 +67,11 @@ class ErrorsByBucket:
 
     run_ids: tuple[tuple[int, int], ...]
     buckets: tuple[Bucket, ...]
-    less: NDArray[np.float32]
+    fewer_errors: NDArray[np.float32]
 
     def sentences_in(self, bucket: Bucket) -> list[BucketSentence]:
         """The sentences in which both err unlike often in this bucket, those of most seeds first."""
-        less = self.less[:, :, self.buckets.index(bucket)]
+        less = self.fewer_errors[:, :, self.buckets.index(bucket)]
         fewer, more = (less > 0).sum(axis=0), (less < 0).sum(axis=0)
         places = np.flatnonzero(fewer + more)
         most = np.abs(fewer - more)[places]

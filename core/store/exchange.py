@@ -11,9 +11,9 @@ from sqlalchemy import insert, select
 
 from core.store.facts import write_facts
 from core.store.metrics import Metrics
-from core.store.results import Labels, Results, figure_rows, prediction_rows, score_row
 from core.store.runs import Runs
 from core.store.schema import events, facts, figures, predictions, runs, scores, snapshots
+from core.store.scores import Labels, Scores, figure_rows, prediction_rows, score_row
 from core.store.types import MetricSeries, Run, RunEvent, RunState, RunWithFacts, StoredScore
 
 _ROUNDING_S = 1e-5  # times are stored as floats, and exported with microseconds
@@ -41,7 +41,7 @@ class RunRecord:
     snapshots: Sequence[Mapping[str, Any]]
 
 
-class Exchange(Runs, Metrics, Results):
+class Exchange(Runs, Metrics, Scores):
     """Export of whole runs from a store, and their import."""
 
     def record(self, run_id: int) -> RunRecord:

@@ -160,7 +160,7 @@ scores = Table(
     _one_of("split", ("train", "dev", "test"), "split"),
 )
 
-# The scores beside the headline (`core.tasks.scores.FIGURES`), a row each; none where it is undefined.
+# The scores beside the headline (SECONDARY_SCORES of `core.tasks.scores`), a row each; none if undefined.
 figures = Table(
     "figures",
     metadata,

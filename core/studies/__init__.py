@@ -38,7 +38,7 @@ STUDIES: dict[str, Study] = {
 
 
 def load_study(name: str, encoder: str | None = None, encoder_training: str = FULL) -> Study:
-    """The study of that name, over its own encoders or, where its module has `over`, over another.
+    """The study of that name, over its own encoders or, where it has `for_encoder`, over another.
 
     Raises ConfigError for one that is not registered, and where it cannot be run over another encoder.
     """
@@ -46,6 +46,6 @@ def load_study(name: str, encoder: str | None = None, encoder_training: str = FU
         raise ConfigError("study", f"There is no study '{name}'; there is {', '.join(STUDIES)}.")
     if encoder is None and encoder_training == FULL:
         return STUDIES[name]
-    if (over := STUDIES[name].over) is None:
+    if (for_encoder := STUDIES[name].for_encoder) is None:
         raise ConfigError("encoder", f"The study '{name}' names its encoders itself; leave out --encoder.")
-    return over(encoder, encoder_training)
+    return for_encoder(encoder, encoder_training)

@@ -18,7 +18,7 @@ from core.evaluation.costs import Cost, cost_of
 from core.evaluation.statistics import MeanSD, summary
 from core.studies.published import ABOVE, BELOW, WITHIN, Published, matching
 from core.studies.study import (
-    DevScores,
+    DevByRun,
     Method,
     Paper,
     Setting,
@@ -127,7 +127,7 @@ class Result:
 
 
 def analyse(
-    setting_runs: SettingRuns, dev: DevScores, test: FinalScores, failed: Collection[RunConfig] = frozenset()
+    setting_runs: SettingRuns, dev: DevByRun, test: FinalScores, failed: Collection[RunConfig] = frozenset()
 ) -> Result:
     """The analysis of a setting's finished runs.
 
@@ -173,7 +173,7 @@ def _from_bases(
 
 
 def _outcome(
-    setting_runs: SettingRuns, name: str, dev: DevScores, test: FinalScores, failed: Collection[RunConfig]
+    setting_runs: SettingRuns, name: str, dev: DevByRun, test: FinalScores, failed: Collection[RunConfig]
 ) -> Outcome:
     method, targets, seeds = setting_runs.methods[name], setting_runs.setting.targets, setting_runs.seeds
     candidates = setting_runs.candidates[name]

@@ -100,7 +100,7 @@ _NOTE = (
 )
 
 
-def over(encoder: str | None = None, encoder_training: str = FULL) -> Study:
+def for_encoder(encoder: str | None = None, encoder_training: str = FULL) -> Study:
     """The study with `encoder` in BERT's place and without RoBERTa's rows; None: the paper's encoders.
 
     Over another encoder Table 3 adds STL and the relational prior, which the paper does not report. Over a
@@ -145,7 +145,7 @@ def over(encoder: str | None = None, encoder_training: str = FULL) -> Study:
             for reading in (_READINGS if table.number == 3 else ("",))
         },
         protocol=_BASE_SIZE_PROTOCOL if is_base_size else _PROTOCOL,
-        over=over,
+        for_encoder=for_encoder,
         small={"setting": "table1", "encoder": "minilm", "encoder_training": "frozen"},
     )
 
@@ -215,4 +215,4 @@ def _model(base: Mapping[str, Any]) -> str:
     return model
 
 
-STUDY = over()
+STUDY = for_encoder()

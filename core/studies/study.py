@@ -159,7 +159,7 @@ class Study:
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
     papers: Mapping[str, Paper] = field(default_factory=dict)
     protocol: str = ""
-    over: Callable[[str | None, str], Study] | None = field(default=None, compare=False)
+    for_encoder: Callable[[str | None, str], Study] | None = field(default=None, compare=False)
     by_task: bool = False
     by_epoch: bool = False
     pairs: Mapping[str, str] = field(default_factory=dict)
@@ -239,7 +239,7 @@ def _plain(value: object) -> str:
 
 
 @dataclass(frozen=True)
-class DevScores:
+class DevByRun:
     """Scores on the development sentences, by run and task, in [0, 1].
 
     Only they choose a candidate, so that results on the test sentences were not chosen by them.
@@ -345,7 +345,7 @@ def with_runs(
 
 
 def dev_mean(
-    candidate: Candidate, seeds: Iterable[int], targets: Collection[str], dev: DevScores
+    candidate: Candidate, seeds: Iterable[int], targets: Collection[str], dev: DevByRun
 ) -> float | None:
     """The mean dev score over seeds and targets in the search; None where one of them is missing."""
     seeds = tuple(seeds)
@@ -353,7 +353,7 @@ def dev_mean(
 
 
 def _on_dev(
-    candidate: Candidate, seeds: Iterable[int], targets: Collection[str], dev: DevScores
+    candidate: Candidate, seeds: Iterable[int], targets: Collection[str], dev: DevByRun
 ) -> dict[str, dict[int, float]]:
     """The dev scores in the search, by target and seed."""
     scores: dict[str, dict[int, float]] = {target: {} for target in targets}
@@ -366,7 +366,7 @@ def _on_dev(
 
 
 def chosen_candidate(
-    setting_runs: SettingRuns, method: str, dev: DevScores, failed: Collection[RunConfig]
+    setting_runs: SettingRuns, method: str, dev: DevByRun, failed: Collection[RunConfig]
 ) -> Candidate | None:
     """The candidate with the best dev mean over the search seeds, the first of equals; None while it is open.
 
@@ -403,7 +403,7 @@ class StudyRun:
     open: tuple[str, ...] = ()
 
 
-def planned_runs(setting_runs: SettingRuns, dev: DevScores, failed: Collection[RunConfig]) -> list[StudyRun]:
+def planned_runs(setting_runs: SettingRuns, dev: DevByRun, failed: Collection[RunConfig]) -> list[StudyRun]:
     """Every run of the setting.
 
     They are the base runs, then of each method the runs that choose a candidate and the runs of the chosen
@@ -437,7 +437,7 @@ def planned_runs(setting_runs: SettingRuns, dev: DevScores, failed: Collection[R
     return [*first, *plan]
 
 
-def next_runs(setting_runs: SettingRuns, dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
+def next_runs(setting_runs: SettingRuns, dev: DevByRun, failed: Collection[RunConfig]) -> list[RunConfig]:
     """The runs to make now, none that is known or has failed. Empty when the setting is at its end.
 
     Each method goes on by itself: those that need no search, or have theirs behind them, do not wait. A run
@@ -449,7 +449,7 @@ def next_runs(setting_runs: SettingRuns, dev: DevScores, failed: Collection[RunC
 
 
 def remaining(
-    plan: Sequence[StudyRun], dev: DevScores, failed: Collection[RunConfig]
+    plan: Sequence[StudyRun], dev: DevByRun, failed: Collection[RunConfig]
 ) -> tuple[list[RunConfig], list[RunConfig]]:
     """The runs of a plan still to be made in the search and after it."""
     first = dict.fromkeys(each.config for each in plan if each.stage != "final")
@@ -457,6 +457,6 @@ def remaining(
     return _unknown(first, dev, failed), _unknown(final, dev, failed)
 
 
-def _unknown(runs: Iterable[RunConfig], dev: DevScores, failed: Collection[RunConfig]) -> list[RunConfig]:
+def _unknown(runs: Iterable[RunConfig], dev: DevByRun, failed: Collection[RunConfig]) -> list[RunConfig]:
     """The runs that have neither succeeded nor failed."""
     return [run for run in runs if run not in dev.by_run and run not in failed]

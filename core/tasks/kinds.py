@@ -21,8 +21,8 @@ from core.tasks.confusion import (
 from core.tasks.packed import Packed
 from core.tasks.schemes import Scheme, span_order, violations
 from core.tasks.scores import (
-    FIGURES,
     PEARSON,
+    SECONDARY_SCORES,
     Floats,
     PlainScore,
     TaskScore,
@@ -124,7 +124,7 @@ class TaskKind(ABC):
 
     def secondary_scores(self, score: TaskScore) -> dict[str, float | None]:
         """The scores that are shown beside the headline, by title."""
-        return {FIGURES[name].title: score.figure(name) for name in self.secondary}
+        return {SECONDARY_SCORES[name].title: score.secondary(name) for name in self.secondary}
 
     def read(self, gold: Labels, predicted: Labels) -> tuple[Packed, Predictions]:
         """Labels of sentences, gold and predicted, in the form of `score`'s arguments.

@@ -50,7 +50,7 @@ class SecondaryScore:
     least: float = 0.0
 
 
-FIGURES: Mapping[str, SecondaryScore] = {
+SECONDARY_SCORES: Mapping[str, SecondaryScore] = {
     "accuracy": SecondaryScore("Accuracy"),
     "precision": SecondaryScore("Precision"),
     "recall": SecondaryScore("Recall"),
@@ -85,8 +85,8 @@ class TaskScore:
     figures: Mapping[str, float] = field(default_factory=dict)
     report: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
-    def figure(self, name: str) -> float | None:
-        """The figure of that name (one of FIGURES); None where this kind of task has none."""
+    def secondary(self, name: str) -> float | None:
+        """The figure of that name (one of SECONDARY_SCORES); None where this kind of task has none."""
         return self.figures.get(name)
 
     @property

@@ -12,7 +12,7 @@ from torch import Tensor
 from core.mrn.alignments import LabelCounts, align
 from core.mrn.alignments.base import Alignment
 from core.mrn.priors.base import Prior, PriorSettings
-from core.mrn.relations import MODES
+from core.registry import MODES
 
 PriorClass = Callable[[Alignment, PriorSettings, torch.device], Prior]
 

@@ -123,7 +123,7 @@ class StoreContract:
             (second, "test", "pos", 0.6),
         ]
         (dev,) = [row for row in store.scores([first], split="dev") if row.task == "pos"]
-        assert (dev.score, dev.epoch, dev.figure("f1_conll"), dev.figure("seqeval_f1"), dev.tokens) == (
+        assert (dev.score, dev.epoch, dev.secondary("f1_conll"), dev.secondary("seqeval_f1"), dev.tokens) == (
             0.8,
             2,
             None,

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from core.config import RunConfig
-from core.encoding.batches import AT_ONCE, IGNORED
+from core.encoding.batches import IGNORED, SUBWORDS_TO_PREDICT
 from core.events import SplitResult, TaskFacts, TaskScore
 from core.models.encoders.transformer import in_float32
 from core.models.tagger import MultiTaskTagger
@@ -47,7 +47,7 @@ def predict(model: MultiTaskTagger, split: SplitData, device: torch.device) -> P
     sums = torch.zeros(tasks, dtype=torch.float64, device=device)
     counts = torch.zeros(tasks, dtype=torch.int64, device=device)
     with in_float32(model):
-        for cpu_batch in split.batches.by_length(AT_ONCE[device.type]):
+        for cpu_batch in split.batches.by_length(SUBWORDS_TO_PREDICT[device.type]):
             batch = cpu_batch.to(device)
             logits = model(batch)
             batch_sums, batch_counts = model.losses(logits, batch)

@@ -159,9 +159,9 @@ class TrainingRun:
     def epoch(self, skip: int) -> Iterator[Batch]:
         """The training batches of the next epoch, without the first `skip` of them, made before."""
         self.order_before = dict(self.order.bit_generator.state)
-        return self.enter("train").batches.shuffled(self.order, skip)
+        return self.use_split("train").batches.shuffled(self.order, skip)
 
-    def enter(self, split: str) -> SplitData:
+    def use_split(self, split: str) -> SplitData:
         """Returns the split, whose cached states become the current ones."""
         data = self.splits[split]
         if self.features is not None:

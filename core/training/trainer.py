@@ -146,7 +146,7 @@ class _Training:
         epoch, predicted = len(progress.history) + 1, None
         mean = loss = math.nan
         if self._dev is not None:
-            predicted = predict(run.model, run.enter("dev"), run.device)
+            predicted = predict(run.model, run.use_split("dev"), run.device)
             mean, loss, values = _dev_metrics(run, self._dev, predicted)
             self._sink(EpochMetrics(progress.step, epoch, log.seconds, values))
         progress.history.append(DevMetrics(epoch, mean, loss))
@@ -180,9 +180,9 @@ class _Training:
             sink(Note(message, progress.step))
         self._states.restore_best(progress, best)
         if self._dev is not None:  # a run that was resumed after its best epoch predicts again
-            predicted = self._best_on_dev or predict(run.model, run.enter("dev"), run.device)
+            predicted = self._best_on_dev or predict(run.model, run.use_split("dev"), run.device)
             sink(self._dev.result(predicted, best))
-        sink(run.scorers["test"].result(predict(run.model, run.enter("test"), run.device), best))
+        sink(run.scorers["test"].result(predict(run.model, run.use_split("test"), run.device), best))
         self._checkpoint.publish()
         sink(self._memory.usage(self._log.seconds))
         return best

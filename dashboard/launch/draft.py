@@ -10,18 +10,17 @@ from typing import Any
 from core.config import (
     FIELD_HELP,
     FIELD_RULES,
-    LEARNABLE,
     PARADIGMS,
     RunConfig,
     applicable_fields,
     field_label,
-    fill,
     public_name,
+    with_defaults,
 )
 from core.config.fields import CONTEXT_FIELDS, NOTHING, comma_list
 from core.config.sweep import LISTED
 from core.config.task_groups import TASK_GROUPS
-from core.config.typed import text_of, value_text, whole_number
+from core.config.typed import format_values, value_text, whole_number
 from core.errors import ConfigError, CorpusError
 from core.plain_text import shortened
 from core.registry import (
@@ -29,6 +28,7 @@ from core.registry import (
     BILSTM_SUFFIX,
     ENCODER_TRAININGS,
     ENCODERS,
+    MODES,
     PREDICTED,
     PRIORS,
     WORD_ENCODERS,
@@ -45,7 +45,7 @@ _ORDER = (*RANKED, *(name for name in LISTED if name not in RANKED))
 def _rare() -> Mapping[str, tuple[str, ...]]:
     groups: dict[str, tuple[str, ...]] = {help_.group: () for help_ in FIELD_HELP.values()}
     for name, help_ in FIELD_HELP.items():
-        if name in (*LISTED, *WHOLE) and not help_.view.asked:
+        if name in (*LISTED, *WHOLE) and not help_.view.prominent:
             groups[help_.group] = (*groups[help_.group], name)
     return groups
 
@@ -54,7 +54,9 @@ RARE: Mapping[str, tuple[str, ...]] = _rare()
 """The fields under *More settings*, by group."""
 SELDOM: tuple[str, ...] = tuple(name for name, help_ in FIELD_HELP.items() if help_.view.seldom)
 """Fields that only the study of simulated tasks sets: the form asks for them where they have a value."""
-NEEDED: tuple[str, ...] = tuple(name for name in _ORDER if FIELD_HELP[name].view.asked and name != "lambda")
+NEEDED: tuple[str, ...] = tuple(
+    name for name in _ORDER if FIELD_HELP[name].view.prominent and name != "lambda"
+)
 """The fields that must have a value where they are asked; the others take their default."""
 OPEN: tuple[str, ...] = tuple(name for name, help_ in FIELD_HELP.items() if help_.view.open)
 """The fields whose options are only the known ones: another one may be typed."""
@@ -75,7 +77,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "paradigm": PARADIGMS,
     "prior": (*PRIORS, PREDICTED),
     "alignment": tuple(ALIGNMENTS),
-    "learn": (*LEARNABLE, NOTHING),
+    "learn": (*MODES, NOTHING),
     **{
         field: _options(field)
         for field in LISTED
@@ -221,7 +223,7 @@ def automatic(lists: Mapping[str, str | tuple[str, ...]]) -> dict[str, tuple[Any
     for kind in _kinds(lists):
         has = applicable_fields(*kind)
         context = {name: value for name, value in zip(CONTEXT_FIELDS, kind, strict=True) if name in has}
-        for name, value in fill(context).items():
+        for name, value in with_defaults(context).items():
             if name not in CONTEXT_FIELDS and value is not None:
                 values.setdefault(public_name(name), {})[value] = None
     return {name: tuple(given) for name, given in values.items()}
@@ -269,9 +271,9 @@ def cloned(configs: Sequence[RunConfig]) -> tuple[Draft, tuple[str, ...]]:
 
 def _in_form(name: str, values: Sequence[Any]) -> str | tuple[str, ...]:
     if name in WHOLE:
-        return tuple(map(value_text, values)) if name in OPTIONS else text_of(name, values)
+        return tuple(map(value_text, values)) if name in OPTIONS else format_values(name, values)
     if name not in OPTIONS:
-        return text_of(name, sorted(values))
+        return format_values(name, sorted(values))
     places = {option: place for place, option in enumerate(OPTIONS[name])}
     return tuple(sorted(map(value_text, values), key=lambda option: places.get(option, len(places))))
 

@@ -12,8 +12,8 @@ from core.config import RunConfig
 from core.errors import MRNLabError
 from core.evaluation.relation_verdicts import RelationVerdicts
 from core.paths import database_url
-from core.results.relations import MODES as VERDICT_MODES
 from core.results.relations import (
+    VERDICT_MODES,
     RelationTable,
     basis_of,
     control_configs,

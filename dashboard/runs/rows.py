@@ -19,7 +19,7 @@ from core.results.samples import (
     by_configuration,
     one_per_seed,
     readable,
-    sampled,
+    succeeded_one_per_seed,
     text_names,
 )
 from core.store import Conditions, Store
@@ -131,7 +131,7 @@ def sorted_places(
         values = {run.id: run.seconds for run in runs if run.seconds is not None}
     else:
         return every[::-1] if sort == "old" else every
-    counted = sampled if task and grouped else one_per_seed
+    counted = succeeded_one_per_seed if task and grouped else one_per_seed
 
     def place(at: int) -> tuple[bool, float]:
         of_row = counted(rows.row(at, runs).runs, conditions)

@@ -17,7 +17,7 @@ from core.results.table import undefined_notes
 from core.store import Store
 from core.store.types import ACTIVE, Run, RunState, RunWithFacts, StoredScore
 from core.tasks import KINDS, kind_of
-from core.tasks.scores import FIGURES, averages, scale_text
+from core.tasks.scores import SECONDARY_SCORES, averages, scale_text
 from core.wording import ago, duration, percent, plural, without_shared
 from dashboard.runs.controls import progress_line, run_actions
 from dashboard.runs.curves import show_dev_curves, show_loss
@@ -191,7 +191,7 @@ def score_rows(run: RunWithFacts, scores: Sequence[StoredScore]) -> list[dict[st
         kind_of(run.task_facts, score.task, score.score_name).secondary_scores(score) for score in ordered
     ]
     shown = dict.fromkeys(name for of_task in beside for name, value in of_task.items() if value is not None)
-    shown.pop(FIGURES["accuracy"].title, None)  # the headline of labels; of spans it says little
+    shown.pop(SECONDARY_SCORES["accuracy"].title, None)  # the headline of labels; of spans it says little
     return [
         {
             "Task": short[score.task],

@@ -77,10 +77,11 @@ _TEXTS: dict[str, tuple[str, str, str]] = {
         r"The covariances minimise this: twice the negative log posterior, up to a constant, here for `map`:",
         r"J(\mathcal{W}, \Omega) = \tfrac{1}{s} \langle \mathcal{W},\, \Omega^{-1} \mathcal{W} \rangle "
         r"+ \sum_u \bigl[ (n_u + \kappa d_u) \ln \lvert \Omega_u \rvert + \kappa\, d_u\, \tau_u\, "
-        r"\mathrm{tr}(\Omega_u^{-1}) \bigr]",
+        r"\mathrm{tr}(M_u \Omega_u^{-1}) \bigr]",
         r"Only its change is meaningful, and only within one prior. An update of the covariances by `map` "
         r"never raises it; between updates training moves $\mathcal{W}$. A mode $u$ (task, label, feature) "
-        r"has $d_u$ rows and $n_u$ columns, $\tau_u$ is its scale and $\kappa$ the shrinkage.",
+        r"has $d_u$ rows and $n_u$ columns, $\tau_u$ is its scale, $M_u$ what its covariance is drawn "
+        r"to, and $\kappa$ the shrinkage.",
     ),
     "strength": (
         r"$\lambda$ says how much the relations between tasks, labels and features count against the data. "

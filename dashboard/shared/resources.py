@@ -228,7 +228,7 @@ def _study_now(whole: StudyOptions) -> StudyNow:
 
 def study_encoders(name: str) -> list[tuple[str, str]]:
     """The further encoders that this study was run over, here or in a record, with its encoder_training."""
-    if STUDIES[name].over is None:
+    if STUDIES[name].for_encoder is None:
         return []
     return _study_encoders(database_url(), name, *_newest_and_count(database_url()))
 

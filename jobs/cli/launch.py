@@ -13,7 +13,7 @@ from core.config import FIELD_HELP, PRESETS, RunConfig, public_name
 from core.config.fields import comma_list
 from core.config.sweep import LISTED
 from core.config.task_groups import GROUPINGS
-from core.config.typed import values_of
+from core.config.typed import parse_values
 from core.errors import FIELD, ConfigError
 from core.plain_text import shortened
 from core.recording.resolve import with_absolute_paths
@@ -28,7 +28,7 @@ from jobs.cli.output import log, print_json, print_table, print_text, run_docume
 from jobs.queue.control import MOST_RETRIES, PRIORITIES
 from jobs.queue.estimates import Cost, cost, eta
 from jobs.queue.maintenance import QueueMaintenance
-from jobs.queue.sweeps import NAMED, Sweep
+from jobs.queue.sweeps import LAUNCH_OPTIONS, Sweep
 
 _POLL_S = 0.5
 _MOST_NOTES = 20
@@ -145,7 +145,7 @@ class RunOptions:
     def _typed(self) -> dict[str, Any]:
         """The text of each field that is given, in the order of a sweep. Raises ConfigError."""
         options = {public_name(name): text for name, text in vars(self).items()}
-        given = [(name, options[name], f"--{name.replace('_', '-')} ") for name in NAMED]
+        given = [(name, options[name], f"--{name.replace('_', '-')} ") for name in LAUNCH_OPTIONS]
         given += [*_settings(self.setting or []), ("seed", self.seeds, "--seeds ")]
         typed: dict[str, str] = {}
         for name, text, option in given:
@@ -159,7 +159,7 @@ class RunOptions:
                 )
                 raise ConfigError(name, f"{FIELD} is given twice; {hint}.")
             typed[name] = text
-        return {name: typed[name] for name in dict.fromkeys((*NAMED, *typed)) if name in typed}
+        return {name: typed[name] for name in dict.fromkeys((*LAUNCH_OPTIONS, *typed)) if name in typed}
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ def _seeds(text: str) -> list[int]:
             "seed",
             "--seeds: 0 seeds make no run; name the seeds, such as 1,2,3 (the seed 0 is --set seed=0).",
         )
-    return values_of("seed", text)
+    return parse_values("seed", text)
 
 
 def _settings(pairs: list[str]) -> list[tuple[str, str | None, str]]:

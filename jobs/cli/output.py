@@ -18,7 +18,7 @@ import typer
 from core.errors import MRNLabError
 from core.plain_text import terminal_text
 from core.store import Run, StoredScore
-from core.tasks.scores import FIGURES, averages
+from core.tasks.scores import SECONDARY_SCORES, averages
 from jobs.reports.parts import Heading, Items, Part, Sheet
 from jobs.reports.render import aligned, csv_lines, latex, markdown, plain
 
@@ -171,7 +171,7 @@ def run_document(run: Run, scores: Iterable[StoredScore], alignment: str | None)
     for score in scores:
         by_task = by_split.setdefault(score.split, {})
         values = {"score": score.score, "score_name": score.score_name}
-        values |= dict.fromkeys(FIGURES) | dict(score.figures)
+        values |= dict.fromkeys(SECONDARY_SCORES) | dict(score.figures)
         by_task[score.task] = values | {"macro_f1": averages(score).get("macro", {}).get("f1")}
     return {
         "id": run.id,

@@ -15,7 +15,6 @@ from core.config.typed import whole_number
 from core.errors import MRNLabError
 from core.metrics import OBJECTIVE, PENALTY, STATISTICS, statistic, statistics_at
 from core.mrn.relations import (
-    MODES,
     Array,
     Relations,
     impossible_blocks,
@@ -24,6 +23,7 @@ from core.mrn.relations import (
     task_groups,
 )
 from core.plain_text import shortened
+from core.registry import MODES
 from core.results.cuts import cut_configs, cuts_of
 from core.results.relations import RELATION_COLUMNS, control_configs, relation_tables, seeds_of
 from core.store import RunWithFacts, SnapshotKey, Store

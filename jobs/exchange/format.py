@@ -28,10 +28,10 @@ from core.mrn.relations import related_tasks
 from core.store import MetricKey, MetricSeries, Run, RunEvent, RunState, RunWithFacts, StoredScore
 from core.store.exchange import KEPT, RunRecord
 from core.store.facts import facts_adapter, facts_document, read_facts
-from core.store.results import Labels, score_row
 from core.store.schema import EVENT_KINDS, FACTOR_TYPES
+from core.store.scores import Labels, score_row
 from core.store.snapshot_codec import check
-from core.tasks.scores import FIGURES, PEARSON
+from core.tasks.scores import PEARSON, SECONDARY_SCORES
 
 FORMAT = 1
 SCORES = "scores.parquet"
@@ -147,7 +147,7 @@ class RunFile(BaseModel):
         Raises ValueError where the description is not valid, or the parts contradict each other.
         """
         try:
-            config = RunConfig.stored(self.config)
+            config = RunConfig.from_stored(self.config)
         except ConfigError as error:
             raise ValueError(f"its description does not hold here: {error}") from error
         values: dict[str, Any] = {name: getattr(self, name) for name in KEPT} | {"keywords": self.tags}
@@ -262,7 +262,8 @@ _INTEGER, _REAL, _TEXT = pa.int64(), pa.float64(), pa.string()
 _COUNT, _SECONDS, _NUMBER = _Column(_INTEGER, 2**31 - 1), _Column(_REAL, 1e10), _Column(_REAL)
 _SCORE = _Column(_REAL, 1, may_be_missing=True, least=-1)
 _FIGURES = {
-    name: _Column(_REAL, 1, may_be_missing=True, least=figure.least) for name, figure in FIGURES.items()
+    name: _Column(_REAL, 1, may_be_missing=True, least=figure.least)
+    for name, figure in SECONDARY_SCORES.items()
 }
 """The columns that may be absent, since other versions have other figures."""
 _NAME, _BLOB, _LABELS = _Column(_TEXT, 200), _Column(pa.binary()), _Column(pa.list_(_TEXT), 1000)
@@ -429,7 +430,7 @@ def scores_of(table: pa.Table) -> list[StoredScore]:
         _REPORT.validate_json(row["report"], strict=True)
         unknown = {"precision": math.nan, "recall": math.nan}
         row["report"] = {label: unknown | line for label, line in json.loads(row["report"]).items()}
-        figures = {name: value for name in FIGURES if (value := row.pop(name)) is not None}
+        figures = {name: value for name in SECONDARY_SCORES if (value := row.pop(name)) is not None}
         if row["score_name"] == PEARSON or not row["tokens"]:
             figures.pop("accuracy", None)
         is_defined = row["tokens"] and row["score"] is not None

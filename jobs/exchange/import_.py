@@ -293,7 +293,7 @@ def _check_model(checkpoint: Path, file: RunFile) -> None:
         raise _Refused("it has no checkpoint")
     try:
         config = json.loads((checkpoint / "run.json").read_bytes())["config"]
-        encoder = RunConfig.stored(config).transformer
+        encoder = RunConfig.from_stored(config).transformer
     except (OSError, ValueError, KeyError, TypeError, ConfigError) as error:
         raise _Refused("its checkpoint has no run.json of ours") from error
     spec = ENCODERS.get(encoder or "")

@@ -13,7 +13,7 @@ from core.config import FIELD_HELP, FIELD_RULES, RunConfig, default_value, has_f
 from core.config.fields import CONTEXT_FIELDS, comma_list
 from core.config.sweep import LISTED, alternatives, check_number, expand
 from core.config.task_groups import HINT, TASK_GROUPS, task_groups
-from core.config.typed import text_of, value_text, values_of
+from core.config.typed import format_values, parse_values, value_text
 from core.corpora.catalogue.names import CATALOGUE, find_folder
 from core.corpora.loading import auxiliary_tasks, tasks_of
 from core.errors import FIELD, ConfigError, CorpusError
@@ -31,7 +31,7 @@ RANKED: tuple[str, ...] = tuple(
     )
 )
 """The fields that a sweep varies slowest, the first slowest of all; in this order the form asks for them."""
-NAMED: tuple[str, ...] = tuple(
+LAUNCH_OPTIONS: tuple[str, ...] = tuple(
     name
     for name in ("corpus", "columns", "tasks", *RANKED, *(name for name in LISTED if name not in RANKED))
     if FIELD_HELP[name].view.option
@@ -147,10 +147,10 @@ class Sweep:
         options = []
         for name, given in {**fields, **self.lists}.items():
             values = given_values(name, given)
-            text = text_of(name, values).replace(", ", ",")
+            text = format_values(name, values).replace(", ", ",")
             if name == "seed" and values != [0]:
                 options.append(("--seeds", text))
-            elif name in fields or name in NAMED:
+            elif name in fields or name in LAUNCH_OPTIONS:
                 options += [(f"--{name.replace('_', '-')}", text)] if values or name not in fields else []
             else:
                 options.append(("--set", f"{name}={text}"))
@@ -161,7 +161,7 @@ def given_values(name: str, given: str | Sequence[Any]) -> list[Any]:
     """Picked values or typed text as values of that field. Raises ConfigError."""
     if not isinstance(given, str):
         return list(given)
-    return comma_list(given) if name in WHOLE else values_of(name, given)
+    return comma_list(given) if name in WHOLE else parse_values(name, given)
 
 
 def launch_command(config: RunConfig, tasks: Sequence[str], seeds: Sequence[int]) -> str:

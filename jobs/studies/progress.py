@@ -24,7 +24,7 @@ from core.store.types import StoredScore
 from core.studies import load_study
 from core.studies.analysis import FinalScores, Floats, Result, analyse
 from core.studies.study import (
-    DevScores,
+    DevByRun,
     Setting,
     SettingRuns,
     Study,
@@ -53,7 +53,7 @@ class RunsByState:
     """The runs of a study by state, with the dev scores of the successful ones."""
 
     settings: Sequence[SettingRuns]
-    dev: DevScores
+    dev: DevByRun
     failed: Mapping[RunConfig, Run]
     active: Mapping[RunConfig, Run]
     succeeded: Mapping[RunConfig, Run]
@@ -197,7 +197,7 @@ class StudyRuns:
         self._wanted = {run for setting_runs in settings for run in setting_runs.runs()}
         self._bases = {run for setting_runs in settings for run in setting_runs.bases.values()}
         self._states: dict[int, RunState] | None = None
-        self._by_state = RunsByState(settings, DevScores({}), {}, {}, {})
+        self._by_state = RunsByState(settings, DevByRun({}), {}, {}, {})
         self._results: tuple[RunsByState, list[Result]] | None = None
 
     def look(self) -> RunsByState:
@@ -250,7 +250,7 @@ class StudyRuns:
             {config: run for config, run in best.items() if _rank(run) == rank} for rank in (2, 1, 0)
         )
         scores = self._store.scores([run.id for run in succeeded.values()], "dev", with_reports=False)
-        dev = DevScores(_by_run(succeeded, scores, attrgetter("score")))
+        dev = DevByRun(_by_run(succeeded, scores, attrgetter("score")))
         return RunsByState(self._settings, dev, failed, active, succeeded)
 
     def _dev_curves(self, settings: Sequence[SettingRuns]) -> dict[RunConfig, dict[int, dict[str, float]]]:

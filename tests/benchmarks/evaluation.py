@@ -47,7 +47,7 @@ def measure(config: RunConfig, every: int, rounds: int, steps: int) -> dict[str,
         train_step(run, next(batches))  # not timed: after an evaluation, the first step is slower
         for batch in islice(batches, steps):
             time_part("step", lambda: train_step(run, batch))  # noqa: B023
-        time_part("predict", lambda: predictions.append(predict(run.model, run.enter("dev"), run.device)))
+        time_part("predict", lambda: predictions.append(predict(run.model, run.use_split("dev"), run.device)))
         time_part("score", lambda: scorer.headlines(predictions[-1]))
         time_part("details", lambda: scorer.result(predictions[-1], 1))
     # The mean of the steps: they differ in length, and an epoch has them all.

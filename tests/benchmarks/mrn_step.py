@@ -26,8 +26,7 @@ from core.encoding.batches import Batch
 from core.models.device import choose_device, make_deterministic
 from core.models.encoders.transformer import Transformer
 from core.mrn.priors import PRIOR_CLASSES, NoPrior, PriorSettings
-from core.mrn.relations import MODES
-from core.registry import PRIORS
+from core.registry import MODES, PRIORS
 from core.training.setup import TrainingRun, set_up
 from core.training.trainer import train_step
 from tests.benchmarks._harness import (
@@ -131,7 +130,7 @@ def mrn_over_mtl(encoder: str, device: torch.device, *, quick: bool) -> float:
         mrn = set_up(config, labelled_at_random(40 if quick else 2000))
     runs = {"mtl": replace(mrn, prior=NoPrior()), "mrn": mrn}
     mrn.model.train()
-    drawn = list(islice(mrn.enter("train").batches.shuffled(mrn.order), batches))
+    drawn = list(islice(mrn.use_split("train").batches.shuffled(mrn.order), batches))
 
     def timed(action: Callable[[], object]) -> float:
         def finished() -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from core.checkpoints import Checkpoint
 from core.config import RunConfig
-from core.config.typed import values_of
+from core.config.typed import parse_values
 from core.corpora import prepare
 from core.evaluation.relation_verdicts import RelationVerdicts, relation_verdicts
 from core.events import Event, RunFacts, Snapshot, SplitResult
@@ -203,7 +203,7 @@ def main() -> None:
     parser.add_argument("study", choices=("verdicts", "gains"))
     parser.add_argument("--seeds", default="1-10")
     asked = parser.parse_args()
-    seeds = values_of("seed", asked.seeds)
+    seeds = parse_values("seed", asked.seeds)
     if asked.study == "verdicts":
         runs = [(prior, permuted, seed) for seed in seeds for prior in PRIORS for permuted in ("", REAL)]
         _add(VERDICTS_FILE, VERDICT_COLUMNS, runs, _verdict_rows)

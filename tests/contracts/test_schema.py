@@ -156,9 +156,9 @@ def test_an_undefined_score_is_stored_as_such(url: str) -> None:
     (stored,) = store.scores([run_id])
     assert (
         stored.is_defined,
-        stored.figure("f1_conll"),
-        stored.figure("recall"),
-        stored.figure("accuracy"),
+        stored.secondary("f1_conll"),
+        stored.secondary("recall"),
+        stored.secondary("accuracy"),
     ) == (False, None, None, 0.5)
     assert stored.undefined_because("the test split") == "the test split has no span of this task"
     assert not store.mean_scores("test")

@@ -21,9 +21,10 @@ from core.corpora import load
 from core.corpora.types import Split
 from core.events import RunFacts, Snapshot, SplitResult, TaskFacts, TaskScore
 from core.metrics import TOTAL, EpochMetrics, StepMetrics, relation_metrics
-from core.mrn.relations import MODES, Relations, correlation
+from core.mrn.relations import Relations, correlation
 from core.paths import log_path
 from core.recording.owner import this_process
+from core.registry import MODES
 from core.store import ErrorInfo, RunState, Store
 from core.tasks import score_task, scores
 from core.tasks.confusion import label_confusion

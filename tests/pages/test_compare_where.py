@@ -204,7 +204,7 @@ def test_errors_by_bucket_are_those_of_the_predictions(laboratory: Path) -> None
         (apart,) = taken_apart(store, stored_results(store, None), tasks=["pos"])
     assert apart.errors is not None
     for each in apart.buckets:
-        fewer = apart.errors.less[:, :, apart.errors.buckets.index(each.bucket)].sum()
+        fewer = apart.errors.fewer_errors[:, :, apart.errors.buckets.index(each.bucket)].sum()
         assert fewer == pytest.approx(2 * each.items * each.paired.mean, abs=0.01)
         listed = apart.errors.sentences_in(each.bucket)
         assert all(of.fewer + of.more == 1 for of in listed)

@@ -220,7 +220,7 @@ def test_the_report_of_one_run_by_label(open_page: Open, finished: Filled) -> No
     assert report["Support"]["micro average"] == report["Support"][3:].sum()
     dev = open_page("run", id=str(run_id), run_part="By label", report_task="pos", report_split="dev")
     (accuracy,) = (
-        score.figure("accuracy") for score in Store.open().scores([run_id], "dev") if score.task == "pos"
+        score.secondary("accuracy") for score in Store.open().scores([run_id], "dev") if score.task == "pos"
     )
     assert accuracy is not None
     assert report_by_label(dev)["Precision"]["micro average"] == pytest.approx(100 * accuracy, abs=0.005)

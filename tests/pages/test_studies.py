@@ -24,9 +24,9 @@ from core.store import RunState, Store
 from core.studies import STUDIES, Method, Study
 from core.studies.analysis import MEAN, FinalScores, Result, analyse
 from core.studies.answer import answer, headline, recorded_runs
-from core.studies.dissertation import BASE_SIZE, over
+from core.studies.dissertation import BASE_SIZE, for_encoder
 from core.studies.recorded import PAIRS, records_of
-from core.studies.study import DevScores, with_runs
+from core.studies.study import DevByRun, with_runs
 from dashboard.studies.views import failures, gains_forest, has_scores, small_forest, study_forest
 from dashboard.theme import colours
 from jobs.studies.follow import follow
@@ -54,11 +54,11 @@ def result(made: Study, left_out: frozenset[RunConfig] = frozenset()) -> Result:
     dev, test = (
         {run: dict.fromkeys(run.tasks, score_of(run, split)) for run in runs} for split in ("dev", "test")
     )
-    return analyse(setting_runs, DevScores(dev), FinalScores(test), left_out)
+    return analyse(setting_runs, DevByRun(dev), FinalScores(test), left_out)
 
 
 def nothing(made: Study) -> Result:
-    return analyse(with_runs(made, made.settings[0]), DevScores({}), FinalScores({}))
+    return analyse(with_runs(made, made.settings[0]), DevByRun({}), FinalScores({}))
 
 
 class TestViews:
@@ -332,7 +332,7 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     """The study of the dissertation's tables, some of its runs finished with given scores."""
     store = Store.open()
     for encoder in (None, "minilm"):
-        dissertation = over(encoder)
+        dissertation = for_encoder(encoder)
         (setting_runs,) = settings_with_runs(dissertation, dissertation.settings[:1])
         usage = Usage(60.0, 2**31, "gpu")
         facts = run_facts(parameters=108_000_000, trained_parameters=108_000_000, usage=usage)

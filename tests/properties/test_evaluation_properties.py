@@ -63,7 +63,7 @@ def test_scores_are_those_of_seqeval_in_both_modes(gold: list[list[str]], chance
         return
     strict = f1_score(gold, predicted, mode="strict", scheme=IOB2, zero_division=0)
     has_strict = any(label.startswith("B-") for labels in gold for label in labels)
-    assert score.figure("f1_strict") == pytest.approx(strict if has_strict else math.nan, nan_ok=True)
+    assert score.secondary("f1_strict") == pytest.approx(strict if has_strict else math.nan, nan_ok=True)
     if not score.report:
         assert averages(score) == {}
         return
@@ -74,7 +74,7 @@ def test_scores_are_those_of_seqeval_in_both_modes(gold: list[list[str]], chance
     compare(report, classification_report(gold, predicted, output_dict=True), score)
     if annotated:
         micro = report["micro avg"]
-        assert (score.figure("precision"), score.figure("recall"), score.figure("f1_conll")) == (
+        assert (score.secondary("precision"), score.secondary("recall"), score.secondary("f1_conll")) == (
             micro["precision"], micro["recall"], micro["f1"],
         )  # fmt: skip
 
@@ -127,9 +127,11 @@ def test_the_seqeval_f1_of_plain_labels_is_that_of_seqeval(gold: list[list[str]]
             gold, predicted, average="micro", zero_division=0
         )
         expected = of_spans if support else expected
-    assert [score.figure("precision"), score.figure("recall"), score.figure("seqeval_f1")] == pytest.approx(
-        expected, rel=0, nan_ok=True
-    )
+    assert [
+        score.secondary("precision"),
+        score.secondary("recall"),
+        score.secondary("seqeval_f1"),
+    ] == pytest.approx(expected, rel=0, nan_ok=True)
 
 
 @st.composite

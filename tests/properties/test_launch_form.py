@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from typer.core import TyperGroup
 
-from core.config import LEARNABLE, RunConfig, comparison_key
+from core.config import RunConfig, comparison_key
 from core.config.fields import NOTHING
 from core.corpora import CATALOGUE
 from core.errors import ConfigError
 from core.recording.resolve import with_absolute_paths
-from core.registry import ENCODERS, PRIORS, WORD_ENCODERS, reads_words
+from core.registry import ENCODERS, MODES, PRIORS, WORD_ENCODERS, reads_words
 from core.results.naming import field_text, fields_apart, is_default, shortest_names
 from dashboard.launch.address import command
 from dashboard.launch.draft import cloned, draft_of, plan
@@ -92,7 +92,7 @@ def sweeps(draw: st.DrawFn, most: int = 2) -> tuple[RunConfig, ...]:
     if base["corpus"].startswith("/"):
         base["columns"] = draw(st.none() | st.just(("tokens", "pos", "chunk", "ner")))
     if "mrn" in lists["paradigm"]:
-        some = st.sets(st.sampled_from(LEARNABLE), min_size=1).map(tuple)
+        some = st.sets(st.sampled_from(MODES), min_size=1).map(tuple)
         base["learn"] = draw(st.none() | st.just((NOTHING,)) | some)
     if {"mtl", "mrn"} & {*lists["paradigm"]}:
         weights = st.lists(

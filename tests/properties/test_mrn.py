@@ -23,8 +23,8 @@ from core.mrn.lowrank import LowRankCovariance, semidefinite_factor
 from core.mrn.priors import PRIOR_CLASSES, Prior, PriorSettings
 from core.mrn.priors.paper import EPSILON
 from core.mrn.priors.tensor_normal import TensorNormal
-from core.mrn.relations import MODES, correlation
-from core.registry import PRIORS
+from core.mrn.relations import correlation
+from core.registry import MODES, PRIORS
 from core.testing.priors import PriorClass, PriorContract
 
 CPU = torch.device("cpu")

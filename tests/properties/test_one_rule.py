@@ -30,7 +30,7 @@ from core.results.table import MEAN_OF_TASKS, ResultTable, tabulate
 from core.store import RunState, Store
 from core.studies import Method
 from core.studies.analysis import MEAN, FinalScores, analyse
-from core.studies.study import DevScores, planned_runs, with_runs
+from core.studies.study import DevByRun, planned_runs, with_runs
 from core.transfer.gains import measured_gains
 from dashboard.compare.views import sharing, sharing_forest
 from dashboard.runs.views import page_of
@@ -168,9 +168,9 @@ def test_studies_and_compare_answer_one_question_alike(number: int, noise: float
         split: {run: dict.fromkeys(run.tasks, score(run, split)) for run in layout.runs()}
         for split in ("dev", "test")
     }
-    result = analyse(layout, DevScores(scores["dev"]), FinalScores(scores["test"]))
+    result = analyse(layout, DevByRun(scores["dev"]), FinalScores(scores["test"]))
     with contextlib.closing(Store.open("sqlite://")) as store:
-        for each in planned_runs(layout, DevScores(scores["dev"]), frozenset()):
+        for each in planned_runs(layout, DevByRun(scores["dev"]), frozenset()):
             run = each.config
             of_splits = (
                 SplitResult(split, 1, tuple(task_score(*of) for of in scores[split][run].items()), {}, {})
@@ -291,7 +291,7 @@ def check_study(
     by_run: Mapping[RunConfig, Mapping[str, float]], verdicts: Mapping[tuple[str, str, str], str]
 ) -> None:
     """A study compares with its reference alone: what is decided among all pairs is decided there."""
-    result = analyse(LAYOUT, DevScores(by_run), FinalScores(by_run))
+    result = analyse(LAYOUT, DevByRun(by_run), FinalScores(by_run))
     for outcome in result.outcomes:
         for task, difference in outcome.differences.items():
             if task in TASKS:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from core.metrics import TOTAL, relation_metrics
 from core.mrn.relations import (
-    MODES,
     Block,
     Relations,
     correlation,
@@ -20,6 +19,7 @@ from core.mrn.relations import (
     eigenvalues,
     strongest_pairs,
 )
+from core.registry import MODES
 from core.store.snapshot_codec import decode, encode
 
 

@@ -19,9 +19,9 @@ from core.tasks import KINDS, score_task
 
 def test_balanced_accuracy() -> None:
     score = score_task("pos", "plain", [["N", "N", "N", "V"]], [["N", "N", "V", "V"]])
-    assert score.figure("balanced_accuracy") == pytest.approx((2 / 3 + 1) / 2)
-    assert KINDS["plain"].secondary_scores(score)["Balanced accuracy"] == score.figure("balanced_accuracy")
-    assert math.isnan(score_task("pos", "plain", [], []).figure("balanced_accuracy") or 0)
+    assert score.secondary("balanced_accuracy") == pytest.approx((2 / 3 + 1) / 2)
+    assert KINDS["plain"].secondary_scores(score)["Balanced accuracy"] == score.secondary("balanced_accuracy")
+    assert math.isnan(score_task("pos", "plain", [], []).secondary("balanced_accuracy") or 0)
 '''
 
 RECIPE = Recipe(

@@ -11,17 +11,15 @@ from pydantic_core.core_schema import ErrorType
 from core.config import (
     FIELD_HELP,
     FIELD_RULES,
-    LEARNABLE,
     RunConfig,
     applicable_fields,
     config_warnings,
     default_value,
 )
-from core.config.typed import text_of, values_of
+from core.config.typed import format_values, parse_values
 from core.errors import _WRONG, ConfigError, first_problem
 from core.mrn import alignments, priors
-from core.mrn.relations import MODES
-from core.registry import ALIGNMENTS, PREDICTED, PRIORS, PriorSpec
+from core.registry import ALIGNMENTS, MODES, PREDICTED, PRIORS, PriorSpec
 from core.store.runs import parse_config
 from core.wording import any_of
 
@@ -40,7 +38,7 @@ def test_defaults_are_the_dissertations_but_where_measured_otherwise() -> None:
     assert (config.max_length, config.batch_size, config.epochs, config.weight_decay) == (256, 16, 5, 1e-2)
     assert (config.prior, config.alignment) == ("relational", "auto")
     assert (config.update_every, config.snapshots) == (10, 50)
-    assert config.learn == LEARNABLE == MODES
+    assert config.learn == MODES
     assert (config.lr_encoder, config.lr_heads) == pytest.approx((2e-4, 2e-3))
     assert config.head_init == "zeros"
     bert = RunConfig.build(**BASE, encoder="bert-base-cased")
@@ -334,4 +332,4 @@ def test_each_choice_of_a_field_is_read_as_it_is_typed() -> None:
     assert choices["update_timing"] == ["interval", "epoch_start"]
     for field, values in choices.items():
         if values:
-            assert values_of(field, text_of(field, values)) == values, field
+            assert parse_values(field, format_values(field, values)) == values, field

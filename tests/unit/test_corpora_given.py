@@ -144,4 +144,4 @@ def test_scores_are_those_of_training() -> None:
     answers = [_answer(("A", "b"), pos="X Y", ner="B-PER B-PER"), _answer(("C",), pos="X", ner="B-PER")]
     (score,) = given_scores(sentences, answers, {"pos": "plain", "ner": "iob2"})
     assert score == score_task("ner", "iob2", [["B-PER", "O"]], [["B-PER", "B-PER"]], details=False)
-    assert score.figure("precision") == 0.5
+    assert score.secondary("precision") == 0.5

@@ -358,7 +358,7 @@ def test_a_run_on_io_labels_is_scored_as_seqeval_scores_it() -> None:
     result = scorer.result(Predicted(np.stack([flat, flat], axis=1), np.zeros(2)), 1)
     assert (result.predictions["ner"], result.gold["ner"]) == (predicted, gold)
     (score,) = result.scores
-    assert score.score == score.figure("f1_conll") == pytest.approx(f1_score(gold, predicted))
+    assert score.score == score.secondary("f1_conll") == pytest.approx(f1_score(gold, predicted))
 
 
 def test_io_needs_spans_and_no_rule_against_an_i_that_continues_nothing() -> None:

@@ -13,9 +13,9 @@ from core.config import PRESETS, RunConfig
 from core.evaluation.looks import look_levels
 from core.studies import Study
 from core.studies.analysis import MEAN, table_view
-from core.studies.dissertation import BASE_SIZE, LOOKS, STUDY, over
+from core.studies.dissertation import BASE_SIZE, LOOKS, STUDY, for_encoder
 from core.studies.published import ABOVE, BELOW, TABLES, WITHIN, Published, matching
-from core.studies.study import DevScores, StudyRun, chosen_candidate, next_runs, planned_runs, with_runs
+from core.studies.study import DevByRun, StudyRun, chosen_candidate, next_runs, planned_runs, with_runs
 from jobs.reports.render import markdown
 from jobs.studies.report import report
 from tests.studying import PRINTED, result
@@ -54,7 +54,7 @@ def test_the_plan_of_looks_has_the_levels_of_the_code() -> None:
 
 
 def test_until_it_is_decided_table_3_has_the_same_runs_with_more_seeds() -> None:
-    study = over(f"/models/{BASE_SIZE}")
+    study = for_encoder(f"/models/{BASE_SIZE}")
     once, until = (
         with_runs(study, setting)
         for setting in study.settings
@@ -74,7 +74,7 @@ def test_until_it_is_decided_table_3_has_the_same_runs_with_more_seeds() -> None
 
 
 def test_the_steadied_runs_differ_from_the_protocol_in_one_field_each() -> None:
-    study = over(f"/models/{BASE_SIZE}")
+    study = for_encoder(f"/models/{BASE_SIZE}")
     steadied = next(
         with_runs(study, setting) for setting in study.settings if setting.part == "table 3 steadied"
     )
@@ -159,7 +159,7 @@ def test_the_verdict_compares_figures_as_they_are_printed(score: float, verdict:
 
 
 LAMBDAS = (1.0, 0.5, 0.05)
-NOTHING = DevScores({})
+NOTHING = DevByRun({})
 
 
 def listing(study: Study = STUDY) -> list[StudyRun]:
@@ -221,7 +221,7 @@ class TestPlan:
         mrn = [run for run in first if run.paradigm == "mrn"]
         assert {(run.dev_sentences, run.select_by) for run in mrn} == {(None, "last")}
         assert len(mrn) == 3 * 5
-        dev = DevScores({run: dict.fromkeys(run.tasks, 0.9 + (run.lambda_ == 0.5) / 100) for run in first})
+        dev = DevByRun({run: dict.fromkeys(run.tasks, 0.9 + (run.lambda_ == 0.5) / 100) for run in first})
         then = next_runs(setting_runs, dev, ())
         assert {(run.lambda_, run.dev_sentences) for run in then} == {(0.5, 0)}
         assert [run.seed for run in then] == [1, 2, 3, 4, 5]
@@ -235,7 +235,7 @@ class TestPlan:
             for candidate in setting_runs.candidates["mrn"]
             for run in candidate.runs_with(STUDY.seeds)
         }
-        assert chosen_candidate(setting_runs, "mrn", DevScores(final), ()) is None
+        assert chosen_candidate(setting_runs, "mrn", DevByRun(final), ()) is None
 
 
 def _cells(run: RunConfig) -> list[Any]:
@@ -244,7 +244,7 @@ def _cells(run: RunConfig) -> list[Any]:
 
 class TestOtherEncoders:
     def test_another_encoder_takes_berts_place_and_robertas_rows_go(self) -> None:
-        made = over("minilm")
+        made = for_encoder("minilm")
         assert [setting.name for setting in made.settings] == [
             "table1", "table1-bilstm", "table2", "table2-bilstm", "table3-5", "table3-10",
             "table3-5-one-draw", "table3-10-one-draw",
@@ -258,7 +258,7 @@ class TestOtherEncoders:
         assert not any(_cells(plan.config) for plan in listing(made))
 
     def test_over_the_encoder_of_base_size_lambda_is_that_of_minilm(self) -> None:
-        made = over(f"/models/{BASE_SIZE}")
+        made = for_encoder(f"/models/{BASE_SIZE}")
         assert "the claim at base size, with another encoder" in made.protocol
         runs = [plan for plan in listing(made) if plan.setting == "table3-5"]
         assert Counter(plan.method for plan in runs) == {"stl": 10, "mtl": 5, "mrn": 5, "relational": 5}
@@ -267,7 +267,7 @@ class TestOtherEncoders:
         assert {plan.config.lambda_ for plan in elsewhere} == {None, 0.005}
 
     def test_a_frozen_encoder_has_its_own_rate_and_nothing_published(self) -> None:
-        made = over(encoder_training="frozen")
+        made = for_encoder(encoder_training="frozen")
         for plan in listing(made):
             run = plan.config
             assert (run.encoder_training, run.lr_encoder, run.lr_heads) == ("frozen", None, 0.02)
@@ -292,7 +292,7 @@ class TestReport:
         assert view.summary.startswith("Figures beside a published one: 9. Within its standard deviation: ")
         assert [row.model for row in view.paper.reported] == ["BiLSTM-CRF", "BERT"]
 
-    @pytest.mark.parametrize("made", [over("minilm"), over(encoder_training="frozen")])
+    @pytest.mark.parametrize("made", [for_encoder("minilm"), for_encoder(encoder_training="frozen")])
     def test_another_or_a_frozen_encoder_is_never_held_against_the_paper(self, made: Study) -> None:
         view = table_view(made, "table 1", [result(made, "table1", scores=PRINTED)])
         assert view is not None

@@ -16,8 +16,7 @@ from typer.exceptions import TyperException
 
 from core.config import FIELD_HELP, FIELD_RULES, PRESETS, RunConfig
 from core.metrics import METRICS, STATISTICS, statistic
-from core.mrn.relations import MODES
-from core.registry import ADDED, ALIGNMENTS, ENCODERS, PREDICTED, PRIORS, WORD_ENCODERS
+from core.registry import ADDED, ALIGNMENTS, ENCODERS, MODES, PREDICTED, PRIORS, WORD_ENCODERS
 from core.results.filter import FIELDS
 from core.settings import SETTINGS
 from dashboard.shared.docs import anchor_of

@@ -33,14 +33,16 @@ def test_ten_sentences_by_hand() -> None:
     gold, predicted = ([labels.split() for labels in side] for side in zip(*PAIRS, strict=True))
     score = score_task("ner", "iob2", gold, predicted)
     # 13 gold spans, 13 predicted, 7 right; strictly 10 predicted, 5 right. 21 of 30 labels right.
-    assert (score.tokens, score.figure("accuracy")) == pytest.approx((30, 21 / 30))
-    assert (score.figure("precision"), score.figure("recall"), score.figure("f1_conll")) == pytest.approx(
-        (7 / 13,) * 3
-    )
-    assert score.figure("f1_strict") == pytest.approx(10 / 23)
-    assert (score.score_name, score.score, score.figure("seqeval_f1")) == (
+    assert (score.tokens, score.secondary("accuracy")) == pytest.approx((30, 21 / 30))
+    assert (
+        score.secondary("precision"),
+        score.secondary("recall"),
+        score.secondary("f1_conll"),
+    ) == pytest.approx((7 / 13,) * 3)
+    assert score.secondary("f1_strict") == pytest.approx(10 / 23)
+    assert (score.score_name, score.score, score.secondary("seqeval_f1")) == (
         "f1_conll",
-        score.figure("f1_conll"),
+        score.secondary("f1_conll"),
         None,
     )
     # PER: gold 6 (sentences 1 to 5 and 10), predicted 6 (1 to 5 and 9), right 3 (1, 3 and 5).
@@ -56,33 +58,33 @@ class TestPlain:
 
     def test_accuracy_is_the_headline(self) -> None:
         score = score_task("pos", "plain", self.GOLD, self.PREDICTED)
-        assert (score.score_name, score.score, score.figure("accuracy"), score.tokens) == (
+        assert (score.score_name, score.score, score.secondary("accuracy"), score.tokens) == (
             "accuracy",
             0.6,
             0.6,
             5,
         )
         assert (
-            score.figure("precision"),
-            score.figure("recall"),
-            score.figure("f1_conll"),
-            score.figure("f1_strict"),
+            score.secondary("precision"),
+            score.secondary("recall"),
+            score.secondary("f1_conll"),
+            score.secondary("f1_strict"),
         ) == (None, None, None, None)
 
     def test_seqeval_f1_is_the_headline_where_asked_for(self) -> None:
         score = score_task("pos", "plain", self.GOLD, self.PREDICTED, plain_score="seqeval_f1")
         # seqeval reads NN as prefix N, type N, and joins words of one type: gold N 0, B 1, N 2 | T 0, N 1,
         # predicted N 0-2 | T 0, B 1. Only T is right: 1 of 3 predicted, 1 of 5 in gold.
-        assert score.figure("seqeval_f1") == pytest.approx(2 / 8)
-        assert (score.score_name, score.score) == ("seqeval_f1", score.figure("seqeval_f1"))
-        assert (score.figure("precision"), score.figure("recall")) == pytest.approx((1 / 3, 1 / 5))
+        assert score.secondary("seqeval_f1") == pytest.approx(2 / 8)
+        assert (score.score_name, score.score) == ("seqeval_f1", score.secondary("seqeval_f1"))
+        assert (score.secondary("precision"), score.secondary("recall")) == pytest.approx((1 / 3, 1 / 5))
 
 
 @pytest.mark.parametrize("sentences", [[], [[]]])
 @pytest.mark.parametrize("scheme", ["iob2", "plain"])
 def test_nothing_scores_nothing(scheme: str, sentences: list[list[str]]) -> None:
     score = score_task("t", scheme, sentences, sentences)
-    assert [score.score, score.figure("accuracy")] == pytest.approx([math.nan] * 2, nan_ok=True)
+    assert [score.score, score.secondary("accuracy")] == pytest.approx([math.nan] * 2, nan_ok=True)
     assert (score.tokens, score.report, score.is_defined) == (0, {}, False)
     assert score.undefined_because("the file") == "the file has no label of this task"
 

@@ -16,8 +16,7 @@ import torch
 from core.config import RunConfig
 from core.corpora import prepare
 from core.mrn.priors import PRIOR_CLASSES
-from core.mrn.relations import MODES
-from core.registry import PRIORS
+from core.registry import MODES, PRIORS
 from core.testing.priors import PriorClass, PriorContract
 from core.training.setup import set_up, update_steps
 from core.training.trainer import train_step

@@ -192,7 +192,7 @@ def test_labels_of_other_names_are_linked_by_the_words(encoder: str, trained: Pa
     names = {"N": "noun", "V": "verb", "J": "adjective", "T": "to", ".": "stop"}
     run = _ready(_config(encoder, trained), _new_corpus(names=names))
     assert run.facts.alignment == "cooccurrence"
-    split = run.enter("test")
+    split = run.use_split("test")
     batch = next(split.batches.by_length())
     with torch.no_grad():
         best = run.model.best(run.model.eval()(batch), batch)[:, 0]
@@ -279,7 +279,7 @@ def test_runs_that_a_task_cannot_be_added_to(encoder: str, trained: Path, tmp_pa
     ):
         folder = tmp_path / name
         folder.mkdir()
-        config = RunConfig.stored(stored["config"]).with_(**changes)
+        config = RunConfig.from_stored(stored["config"]).with_(**changes)
         (folder / "run.json").write_text(json.dumps(stored | {"config": json.loads(config.to_json())}))
         with pytest.raises(ConfigError, match=words):
             trained_heads(_config(encoder, folder))

@@ -16,7 +16,7 @@ from core.registry import BY_CONFIGURATION, PREDICTED
 from core.store import RunState, Store
 from core.studies import Method, Setting, Study
 from core.studies.new_task import STUDY
-from core.studies.study import DevScores, SettingRuns, next_runs, planned_runs, with_runs
+from core.studies.study import DevByRun, SettingRuns, next_runs, planned_runs, with_runs
 from core.training.trainer import train
 from jobs.exchange.run_table import RunTable
 from jobs.queue.submit import submit
@@ -60,8 +60,8 @@ def _follow(store: Store, settings: list[SettingRuns]) -> list[str]:
     return lines
 
 
-def _scored(*runs: RunConfig) -> DevScores:
-    return DevScores({run: dict.fromkeys(run.tasks, 0.5) for run in runs})
+def _scored(*runs: RunConfig) -> DevByRun:
+    return DevByRun({run: dict.fromkeys(run.tasks, 0.5) for run in runs})
 
 
 def test_runs_wait_for_their_base_which_settings_share(laboratory: Path) -> None:
@@ -70,7 +70,7 @@ def test_runs_wait_for_their_base_which_settings_share(laboratory: Path) -> None
     assert few.bases == more.bases
     bases = list(few.bases.values())
     assert {run.tasks for run in bases} == {("ner",)}
-    first = next_runs(few, DevScores({}), ())
+    first = next_runs(few, DevByRun({}), ())
     assert set(bases) < set(first)
     assert all(run.added_to is None for run in first)
     one = [run for run in first if run != bases[1]]

@@ -101,7 +101,7 @@ def test_with_nothing_trained_a_run_sees_the_states_of_the_frozen_encoder(encode
     words = []
     for run in (frozen, top):
         run.model.eval()
-        given = next(run.enter("dev").batches.by_length())
+        given = next(run.use_split("dev").batches.by_length())
         words.append(run.model.encoder.words(given))
     torch.testing.assert_close(words[1], words[0], rtol=0, atol=5e-3)
     assert top.facts.parameters == frozen.facts.parameters
@@ -245,7 +245,7 @@ def test_a_batch_may_hold_any_words(encoder: str) -> None:
     """Words' states do not depend on which other words are asked for."""
     run = made(encoder, "top:1")
     run.model.eval()
-    given = next(run.enter("dev").batches.by_length())
+    given = next(run.use_split("dev").batches.by_length())
     fewer = dataclasses.replace(given, rows=given.rows[1::2])
     with torch.no_grad():
         words = run.model.encoder.words(given)[1::2]

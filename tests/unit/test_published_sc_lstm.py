@@ -17,7 +17,7 @@ from core.models.word_vectors import GLOVE, read_vectors
 from core.studies import load_study
 from core.studies.published import LU_TABLE_3, LU_TABLES_4_TO_6, Reported
 from core.studies.sc_lstm import CHUNKS, HIDDEN, LAYERS, NER, POS, STUDY
-from core.studies.study import DevScores, SettingRuns, next_runs, planned_runs, with_runs
+from core.studies.study import DevByRun, SettingRuns, next_runs, planned_runs, with_runs
 from core.training.setup import make_optimiser
 from tests.unit.published import OF_MRN, assert_published, paper_text, printed_values, published_values
 
@@ -62,7 +62,7 @@ def test_what_is_fixed_in_the_paper_is_fixed_here() -> None:
 
 TASKS = (POS, CHUNKS, NER)
 SUBSETS = (TASKS, *combinations(TASKS, 2))
-NOTHING = DevScores({})
+NOTHING = DevByRun({})
 _MRN = ("prior", "alignment", "lambda", "learn", "update_every", "update_timing", "snapshots")
 _PAPER = "002_e3b4f7b22551a56d.txt"
 

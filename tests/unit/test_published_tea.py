@@ -15,7 +15,7 @@ from core.corpora.assembly import SPLITS
 from core.corpora.derived import derivation
 from core.studies.analysis import FinalScores, analyse, table_view
 from core.studies.published import MOU_TABLE_5_4
-from core.studies.study import DevScores, next_runs, with_runs
+from core.studies.study import DevByRun, next_runs, with_runs
 from core.studies.task_embeddings import STUDY as TAGGERS
 from core.studies.tea import BASELINE_DECAY, HEADS, METHODS, RATES, STUDY, TASKS, WEIGHT_DECAYS
 from jobs.reports.render import sheet_csv
@@ -32,7 +32,7 @@ OF_WORDS = {
     *("vectors", "vectors_training", "capitals", "characters", "context_encoder", "bilstm_hidden"),
     *("lstm_layers", "lr_bilstm", "input_dropout", "task_order", "window", "shared_dense", "task_dense"),
 }
-NOTHING = DevScores({})
+NOTHING = DevByRun({})
 _PAPER = "003_22819ed984ed4ae2.txt"
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Sentence, Sentences
-from core.encoding.batches import AT_ONCE, IGNORED, Batches
+from core.encoding.batches import IGNORED, SUBWORDS_TO_PREDICT, Batches
 from core.encoding.encoded import EncodedText
 from core.events import TaskFacts
 from core.tasks import score_task
@@ -105,8 +105,8 @@ def run(laboratory: Path, request: pytest.FixtureRequest) -> TrainingRun:
 def test_batches_of_any_budget_are_predicted_as_single_windows(
     run: TrainingRun, tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(AT_ONCE, "cpu", tokens)
-    split = run.enter("dev")
+    monkeypatch.setitem(SUBWORDS_TO_PREDICT, "cpu", tokens)
+    split = run.use_split("dev")
     assert split.text.windows > len(split.sentences)
     predicted = predict(run.model, split, run.device)
     run.model.eval()

@@ -20,7 +20,7 @@ from core.config import RunConfig
 from core.errors import MRNLabError, TrainingError
 from core.store import RunState, Store
 from core.studies import STUDIES, Setting
-from core.studies.study import DevScores, next_runs
+from core.studies.study import DevByRun, next_runs
 from jobs.queue import maintenance
 from jobs.queue.submit import check
 from jobs.studies.follow import follow, start_study
@@ -42,7 +42,7 @@ def test_every_registered_study_makes_runs_on_the_corpora_that_it_names(name: st
     made = STUDIES[name]
     assert made.name == name
     for setting_runs in StudyOptions(name).settings():
-        assert next_runs(setting_runs, DevScores({}), ())
+        assert next_runs(setting_runs, DevByRun({}), ())
         runs = setting_runs.runs()
         assert {run.corpus for run in runs} <= made.corpora
         assert set(setting_runs.setting.targets) <= {task for run in runs for task in run.tasks}

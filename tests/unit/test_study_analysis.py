@@ -14,7 +14,7 @@ from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED
 from core.evaluation.statistics import holm
 from core.studies.analysis import MEAN, RARE, FinalScores, Floats, Outcome, Result, analyse
 from core.studies.answer import answer
-from core.studies.study import DevScores, with_runs
+from core.studies.study import DevByRun, with_runs
 from core.tasks.scores import rarer_half_f1
 from jobs.studies.report import setting_sheet
 from tests.studying import score_of, setting, study
@@ -42,7 +42,7 @@ def analysed(
             test[run] = {task: both[task] for task in run.tasks}
             rare[run] = {task: both[task] / 2 for task in run.tasks}
     failed = left_out if is_failure else frozenset[RunConfig]()
-    return analyse(setting_runs, DevScores(dev), FinalScores(test, rare), failed)
+    return analyse(setting_runs, DevByRun(dev), FinalScores(test, rare), failed)
 
 
 class TestAnalysis:
@@ -67,7 +67,7 @@ class TestAnalysis:
         def relations(run: RunConfig) -> Floats | None:
             return None if run.paradigm == "mtl" else np.array([[1.0, 0.2 * run.seed], [0.2 * run.seed, 1.0]])
 
-        result = analyse(setting_runs, DevScores(scores), FinalScores(scores, relations=relations))
+        result = analyse(setting_runs, DevByRun(scores), FinalScores(scores, relations=relations))
         assert result.outcome("mtl").learned is None
         learned = result.outcome("mrn").learned
         assert learned is not None
@@ -97,7 +97,7 @@ class TestAnalysis:
         stl = analysed(frozenset({pos})).outcome("stl")
         assert (stl.scores["pos"].n, stl.scores["ner"].n, stl.scores[MEAN].n, stl.failed) == (2, 3, 2, 1)
         assert stl.differences[MEAN].seeds == 2
-        nothing = analyse(setting_runs, DevScores({}), FinalScores({}))
+        nothing = analyse(setting_runs, DevByRun({}), FinalScores({}))
         assert [outcome.candidate is None for outcome in nothing.outcomes] == [False, False, True]
         assert not any(outcome.scores or outcome.differences for outcome in nothing.outcomes)
         single = analysed(seeds=(1,), search_seeds=(1,)).outcome("mrn").differences["ner"]
@@ -133,7 +133,7 @@ class TestAnalysis:
         }
 
         def mrn(test: dict[RunConfig, dict[str, float]]) -> Outcome:
-            return analyse(setting_runs, DevScores(scores["dev"]), FinalScores(test)).outcome("mrn")
+            return analyse(setting_runs, DevByRun(scores["dev"]), FinalScores(test)).outcome("mrn")
 
         assert mrn(scores["test"]).candidate == mrn({}).candidate == {"paradigm": "mrn", "lambda": 0.1}
 

@@ -14,7 +14,7 @@ from core.config import RunConfig
 from core.errors import ConfigError
 from core.studies import Method, Setting, load_study
 from core.studies.study import (
-    DevScores,
+    DevByRun,
     SettingRuns,
     chosen_candidate,
     dev_mean,
@@ -25,7 +25,7 @@ from core.studies.study import (
 )
 from tests.studying import METHODS, score_of, setting, study
 
-NOTHING = DevScores({})
+NOTHING = DevByRun({})
 
 
 def setting_runs(**changes: Any) -> SettingRuns:
@@ -33,11 +33,11 @@ def setting_runs(**changes: Any) -> SettingRuns:
     return with_runs(made, made.settings[0])
 
 
-def known(*runs: RunConfig) -> DevScores:
-    return DevScores({run: dict.fromkeys(run.tasks, score_of(run, "dev")) for run in runs})
+def known(*runs: RunConfig) -> DevByRun:
+    return DevByRun({run: dict.fromkeys(run.tasks, score_of(run, "dev")) for run in runs})
 
 
-def to_come(made: SettingRuns, dev: DevScores, failed: Collection[RunConfig]) -> tuple[list[RunConfig], ...]:
+def to_come(made: SettingRuns, dev: DevByRun, failed: Collection[RunConfig]) -> tuple[list[RunConfig], ...]:
     return remaining(planned_runs(made, dev, failed), dev, failed)
 
 
@@ -68,7 +68,7 @@ class TestPlan:
 
     def test_the_first_of_equal_arms_is_chosen(self) -> None:
         made = setting_runs()
-        alike = DevScores({run: dict.fromkeys(run.tasks, 0.5) for run in next_runs(made, NOTHING, ())})
+        alike = DevByRun({run: dict.fromkeys(run.tasks, 0.5) for run in next_runs(made, NOTHING, ())})
         chosen = chosen_candidate(made, "mrn", alike, ())
         assert chosen is not None
         assert chosen.values["lambda"] == 0.01
@@ -78,14 +78,14 @@ class TestPlan:
         made = with_runs(study(only), only)
         assert {run.tasks for run in made.runs() if run.paradigm == "stl"} == {("ner",)}
         (mtl,) = made.candidates["mtl"]
-        scores = DevScores({run: {"pos": 0.1, "ner": 0.7} for run in mtl.runs_with([1, 2])})
+        scores = DevByRun({run: {"pos": 0.1, "ner": 0.7} for run in mtl.runs_with([1, 2])})
         assert dev_mean(mtl, [1, 2], ("ner",), scores) == pytest.approx(0.7)
         assert dev_mean(mtl, [1, 2, 3], ("ner",), scores) is None
         (stl,) = setting_runs().candidates["stl"]
         pos, ner = stl.runs[1]
-        both = DevScores({pos: {"pos": 0.9}, ner: {"ner": 0.5}})
+        both = DevByRun({pos: {"pos": 0.9}, ner: {"ner": 0.5}})
         assert dev_mean(stl, [1], ("pos", "ner"), both) == pytest.approx(0.7)
-        assert dev_mean(stl, [1], ("pos", "ner"), DevScores({pos: {"pos": 0.9}})) is None
+        assert dev_mean(stl, [1], ("pos", "ner"), DevByRun({pos: {"pos": 0.9}})) is None
 
     def test_an_arm_that_failed_is_out_and_a_family_whose_arms_all_failed_is_left(self) -> None:
         made = setting_runs()
@@ -129,7 +129,7 @@ class TestEveryPlan:
         scores: dict[RunConfig, dict[str, float]] = {}
         failed: set[RunConfig] = set()
         most = len(list(made.runs()))
-        while due := next_runs(made, DevScores(scores), failed):
+        while due := next_runs(made, DevByRun(scores), failed):
             assert len(set(due)) == len(due)
             assert not set(due) & (scores.keys() | failed)
             for run in due[: data.draw(st.integers(1, len(due)))]:  # they end in any order, some badly
@@ -140,8 +140,8 @@ class TestEveryPlan:
                     value = data.draw(st.floats(0, 1))
                     scores[run] = dict.fromkeys(run.tasks, value) if ending == "succeeds" else {}
             assert len(scores) + len(failed) <= most
-        assert to_come(made, DevScores(scores), failed) == ([], [])
-        chosen = chosen_candidate(made, "mrn", DevScores(scores), failed)
+        assert to_come(made, DevByRun(scores), failed) == ([], [])
+        chosen = chosen_candidate(made, "mrn", DevByRun(scores), failed)
         if chosen is not None:
             assert all(run in scores or run in failed for run in chosen.runs_with(seeds))
 
@@ -155,10 +155,10 @@ class TestEveryPlan:
             for candidate, mean in zip(candidates, means, strict=True)
             for run in candidate.runs_with([1, 2])
         }
-        before = chosen_candidate(made, "mrn", DevScores(scores), ())
+        before = chosen_candidate(made, "mrn", DevByRun(scores), ())
         assert before is not None
         scores |= {run: dict.fromkeys(run.tasks, later) for run in before.runs_with([3])}
-        assert chosen_candidate(made, "mrn", DevScores(scores), ()) is before
+        assert chosen_candidate(made, "mrn", DevByRun(scores), ()) is before
 
 
 class TestStudy:

@@ -143,8 +143,8 @@ def test_every_kind_of_task_is_learned_and_answered(encoder: str, tmp_path: Path
     assert scores["pos"].score > 0.9
     assert scores["mood"].score >= 0.75
     assert scores["alike"].score > 0.5
-    assert scores["alike"].figure("accuracy") is None
-    assert scores["alike"].figure("spearman") is not None
+    assert scores["alike"].secondary("accuracy") is None
+    assert scores["alike"].secondary("spearman") is not None
     assert scores["alike"].tokens == 12
     assert all(len(labels) == 12 for labels in result.predictions.values())
 
@@ -209,7 +209,7 @@ def test_numbers_are_scored_as_pandas_scores_them(encoder: str, tmp_path: Path) 
         for labels in (result.gold, result.predictions)
     )
     assert score.score == pytest.approx(gold.corr(predicted), abs=1e-5)
-    assert score.figure("spearman") == pytest.approx(gold.corr(predicted, method="spearman"), abs=1e-3)
+    assert score.secondary("spearman") == pytest.approx(gold.corr(predicted, method="spearman"), abs=1e-3)
     losses = [event.values["alike", "loss"] for event in run.of(EpochMetrics)]
     assert losses[result.epoch - 1] == pytest.approx(((gold - predicted) ** 2).mean(), rel=1e-3)
 
@@ -227,10 +227,10 @@ def test_correlations(pairs: list[tuple[float, float]]) -> None:
     score = score_task("alike", "score", gold, predicted)
     x, y = (pd.Series(column) for column in zip(*pairs, strict=True))
     if x.nunique() < 2 or y.nunique() < 2:
-        assert [score.score, score.figure("spearman")] == pytest.approx([math.nan] * 2, nan_ok=True)
+        assert [score.score, score.secondary("spearman")] == pytest.approx([math.nan] * 2, nan_ok=True)
     else:
         assert score.score == pytest.approx(x.corr(y), abs=1e-6)
-        assert score.figure("spearman") == pytest.approx(x.corr(y, method="spearman"), abs=1e-6)
+        assert score.secondary("spearman") == pytest.approx(x.corr(y, method="spearman"), abs=1e-6)
     counts = sentence_counts("pearson", gold, predicted)
     assert score_of_counts(counts.sum(axis=0)) == pytest.approx(score.score, nan_ok=True)
 
@@ -329,7 +329,9 @@ def test_frozen_features_give_the_same_vectors(encoder: str) -> None:
     full.model.pairs.load_state_dict(frozen.model.pairs.state_dict())
     with torch.no_grad():
         for ours, theirs in zip(
-            frozen.enter("test").batches.by_length(), full.enter("test").batches.by_length(), strict=True
+            frozen.use_split("test").batches.by_length(),
+            full.use_split("test").batches.by_length(),
+            strict=True,
         ):
             torch.testing.assert_close(frozen.model.eval()(ours), full.model.eval()(theirs))
 

@@ -15,15 +15,15 @@ from core.checkpoints import Checkpoint
 from core.config import RunConfig
 from core.corpora import prepare
 from core.corpora.types import Corpus
-from core.encoding.batches import AT_ONCE
+from core.encoding.batches import SUBWORDS_TO_PREDICT
 from core.errors import ConfigError, MRNLabError, NotFinite, TrainingError
 from core.events import DevMetrics, Event, Note, RunFacts, Snapshot, SplitResult, best_epoch
 from core.metrics import TOTAL, EpochMetrics, StepMetrics
 from core.models import model_io as checkpoints
 from core.models.device import ALL_THREADS
 from core.models.encoders.transformer import Transformer
-from core.mrn.relations import MODES, Relations, task_groups
-from core.registry import PRIORS
+from core.mrn.relations import Relations, task_groups
+from core.registry import MODES, PRIORS
 from core.training import trainer
 from core.training.setup import set_up, snapshot_steps
 from core.training.step_log import StepLog, StepLosses
@@ -108,7 +108,7 @@ def test_a_frozen_encoder_gives_the_features_it_would_compute(encoder: str) -> N
     frozen = set_up(_config(encoder, encoder_training="frozen"), corpus)
     live = set_up(_config(encoder), corpus)
     live.model.eval()
-    split = frozen.enter("test")
+    split = frozen.use_split("test")
     for batch in split.batches.by_length():
         looked_up, computed = frozen.model.encoder(batch), live.model.encoder(batch)
         mask = batch.mask.bool()
@@ -122,7 +122,7 @@ def test_frozen_features_are_computed_once_and_again_where_their_file_is_damaged
 ) -> None:
     def states(seed: int) -> torch.Tensor:
         run = set_up(_config(encoder, encoder_training="frozen", seed=seed), toy_corpus())
-        looked_up: torch.Tensor = run.model.encoder(next(run.enter("dev").batches.by_length()))
+        looked_up: torch.Tensor = run.model.encoder(next(run.use_split("dev").batches.by_length()))
         return looked_up
 
     expected = states(seed=1)
@@ -158,7 +158,7 @@ def test_a_damaged_or_missing_checkpoint_is_said_in_words(encoder: str, tmp_path
 def test_a_stop_is_heard_while_features_are_computed(
     encoder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(AT_ONCE, "cpu", 70)
+    monkeypatch.setitem(SUBWORDS_TO_PREDICT, "cpu", 70)
     config = _config(encoder, encoder_training="frozen")
     asked = 0
 

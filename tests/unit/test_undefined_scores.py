@@ -18,7 +18,7 @@ from core.library import Laboratory
 from core.metrics import TOTAL, EpochMetrics
 from core.store import RunState, Store
 from core.tasks import score_task
-from core.tasks.scores import FIGURES, REPORT_NUMBERS, TaskScore
+from core.tasks.scores import REPORT_NUMBERS, SECONDARY_SCORES, TaskScore
 from jobs.cli.output import run_document
 from jobs.exchange.format import SCORES, scores_of, table_of, write_tables
 from jobs.exchange.run_table import RunTable
@@ -133,7 +133,7 @@ def test_an_undefined_score_leaves_the_laboratory_as_such(store: Store, tmp_path
 
 def test_every_figure_goes_wherever_a_score_goes(store: Store, tmp_path: Path) -> None:
     """Through the store, an export, a record of a study and JSON; without a list of figures anywhere else."""
-    figures = {name: index / 10 for index, name in enumerate(FIGURES)}
+    figures = {name: index / 10 for index, name in enumerate(SECONDARY_SCORES)}
     run_id = claimed(store)
     given = TaskScore("ner", "f1_conll", 0.5, 7, figures, {"PER": dict.fromkeys(REPORT_NUMBERS, 0.5)})
     store.set_facts(run_id, run_facts())
@@ -149,11 +149,11 @@ def test_every_figure_goes_wherever_a_score_goes(store: Store, tmp_path: Path) -
     for (score,) in (record.scores, exported, other.scores()):
         assert score.figures == figures
     document = run_document(record.run, record.scores, record.run.alignment)["test"]["ner"]
-    assert {name: document[name] for name in FIGURES} == figures
+    assert {name: document[name] for name in SECONDARY_SCORES} == figures
     laboratory = Laboratory(f"sqlite:///{tmp_path / 'runs.db'}")
     laboratory.store.import_record(record, "Imported.")
     (row,) = laboratory.scores().to_dict("records")
-    assert {name: row[name] for name in FIGURES} == figures
+    assert {name: row[name] for name in SECONDARY_SCORES} == figures
     other.close()
 
 

@@ -105,7 +105,7 @@ def long_sentences() -> Corpus:
 
 def in_words(made: TrainingRun, split: str, states: Callable[[Batch], Tensor]) -> Tensor:
     """What `states` gives for the words of a split's batches, in the order of the words."""
-    data = made.enter(split)
+    data = made.use_split(split)
     by_batch = [(batch.words, states(batch)) for batch in data.batches.by_length()]
     return torch.cat([part for _, part in by_batch])[torch.cat([words for words, _ in by_batch]).argsort()]
 

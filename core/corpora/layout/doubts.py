@@ -265,7 +265,7 @@ def _quoted(sentences: Sentences, is_second: bool) -> int:
     """How many texts, or words of sentences, are quoted as pandas does it."""
     if not len(sentences):
         return 0
-    if not sentences.frames[0].whole:
+    if not sentences.traits[0].whole:
         return int(sentences.tokens.flags(lambda word: _QUOTED.fullmatch(word) is not None).sum())
     texts = sentences.second.rows if is_second else sentences.tokens
     is_open = texts.flags(lambda word: word.startswith('"'))[texts.offsets[:-1]]

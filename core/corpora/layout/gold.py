@@ -41,7 +41,7 @@ def without_codes(splits: Splits, task: str) -> WithoutCodes:
             kept = np.flatnonzero(~column.rows.flags(codes.__contains__))
             column = Column(column.at[kept], column.rows.take(kept))
             splits[split] = sentences.with_column(task, column) if len(kept) else sentences.without([task])
-        whole = int(sentences.by_frame(lambda frame: frame.whole).sum())
+        whole = int(sentences.by_traits(lambda traits: traits.whole).sum())
         lacking[split] = max(whole - len(column.at), sum(counts[split][code] for code in codes))
     where = ", ".join(f"{count:,} in {split}" for split, count in lacking.items() if count)
     written = f" ({', '.join(sorted(codes))})" if codes else ""
@@ -68,7 +68,7 @@ def only_labelled(name: str, splits: Splits, titles: dict[Split, str]) -> list[s
     for split, sentences in list(splits.items()):
         title = titles.get(split, split)
         has_label = sentences.annotated(sentences.labels)
-        kept = sentences.where(has_label | ~sentences.by_frame(lambda frame: frame.whole).astype(bool))
+        kept = sentences.where(has_label | ~sentences.by_traits(lambda traits: traits.whole).astype(bool))
         if not has_label.any():
             del splits[split]
             rows = plural(len(sentences), "row")

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.encoding.batches import AT_ONCE, IGNORED, Batch, Batches
+from core.encoding.batches import IGNORED, SUBWORDS_TO_PREDICT, Batch, Batches
 from core.encoding.encoded import EncodedText
 from core.models.encoders.transformer import LazyTransformer, Transformer, load_transformer
 from core.paths import written_whole
@@ -132,7 +132,7 @@ class FeatureTables:
         device = next(encoder.parameters()).device
         table = torch.from_numpy(np.zeros((len(text.ids), self._encoder.features), self._type(for_training)))
         no_labels = np.full((len(text.firsts), 0), IGNORED, dtype=np.int64)
-        for batch in Batches(text, no_labels, 1, self._pad).by_length(AT_ONCE[device.type]):
+        for batch in Batches(text, no_labels, 1, self._pad).by_length(SUBWORDS_TO_PREDICT[device.type]):
             if should_stop():
                 return None
             states = encoder(batch.to(device)).cpu()

@@ -9,7 +9,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from core.mrn.relations import MODES, Relations
+from core.mrn.relations import Relations
+from core.registry import MODES
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ from torch.linalg import LinAlgError  # type: ignore[attr-defined]  # public, ye
 from core.mrn.alignments.base import Alignment
 from core.mrn.lowrank import semidefinite_factor
 from core.mrn.priors.base import PriorSettings
-from core.mrn.relations import MODES, Relations
+from core.mrn.relations import Relations
+from core.registry import MODES
 
 EPSILON = 1e-5
 """ε of equations (24) to (26)."""

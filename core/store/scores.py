@@ -26,7 +26,7 @@ Labels = Sequence[Sequence[str]]
 _Key = tuple[int, str, str]
 
 
-class Results(Database):
+class Scores(Database):
     """Scores, predictions and snapshots of runs."""
 
     def add_result(self, run_id: int, result: SplitResult, owner: Owner | None = None) -> None:
