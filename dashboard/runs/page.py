@@ -7,74 +7,27 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.results.filter import FilterError, parse_filter
-from core.results.naming import run_name
 from core.results.samples import readable
-from core.store.types import RunState
-from core.wording import all_of, plural
-from dashboard.components.progress_rows import ProgressRow, progress_rows
+from core.wording import plural
 from dashboard.runs import table
 from dashboard.runs.controls import chosen_bar
 from dashboard.runs.differences import difference_sentence, differences
 from dashboard.runs.exchange import import_menu
-from dashboard.runs.newest_sweep import newest_sweep
+from dashboard.runs.progress import in_progress
 from dashboard.runs.views import page_of
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_link, data_table
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
-from dashboard.shared.queue import held_banner, queue_panel
+from dashboard.shared.queue import held_banner
 from dashboard.shared.run_picker import warn_missing_runs
-from dashboard.shared.run_views import fraction_done, progress_text
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import field_problem, show_note, title
-from dashboard.shared.sweeps import progress_left, sweeps_in_progress
 from dashboard.text import escape
-from jobs.queue import control
 
-_MOST_SHOWN = 5
 _MOST_COMPARED = 30
 
 store = resources.store()
-
-
-def now() -> None:
-    """The queue, a bar a sweep or the end of the newest, and the runs in training: the oldest first."""
-    table.follow()
-    queue_panel(store)
-    training = store.runs(states={RunState.RUNNING, RunState.CANCELLING})[::-1]
-    alone = {(run.id,) for run in training[:_MOST_SHOWN]}  # what trains by itself needs no second bar
-    sweeps = [
-        sweep for sweep in sweeps_in_progress(store) if sweep.active not in alone or len(sweep.runs) > 1
-    ]
-    rows = [
-        ProgressRow(sweep.name or "Sweep", progress_left(store, sweep), sweep.done)
-        for sweep in sweeps[:_MOST_SHOWN]
-    ]
-    rows += [
-        ProgressRow(
-            f"Run {run_name(run)}",
-            progress_text(store, run),
-            fraction_done(run),
-            run.id,
-            stops=run.state is RunState.RUNNING,
-        )
-        for run in training[:_MOST_SHOWN]
-    ]
-    if rows:
-        progress_rows(rows, key="runs_in_progress", opened=lambda run: table.open_runs([run]), stopped=_stop)
-    more = (sweeps, "sweep", "sweeps"), (training, "run", "runs")
-    more_texts = [
-        plural(len(every) - _MOST_SHOWN, f"more {one}", f"more {several}")
-        for every, one, several in more
-        if len(every) > _MOST_SHOWN
-    ]
-    if more_texts:
-        st.caption(f"{all_of(more_texts)} in progress.")
-    newest_sweep(store)
-
-
-def _stop(run_id: int) -> None:
-    actions.perform(control.stop_all, [run_id])
 
 
 def draw() -> None:
@@ -144,7 +97,7 @@ if not any(store.counts().values()):
     held_banner(store)
     try_it("No run yet. One click trains MRN, MTL and STL on the demo corpus; come back here to watch.")
     st.stop()
-live(now, resources.pace, key="runs_now")
+live(lambda: in_progress(store), resources.pace, key="runs_now")
 tasks = resources.task_order()
 search = table.run_search(tasks)
 live(draw, resources.pace, key="runs")
