@@ -134,11 +134,10 @@ def configurations(runs: Sequence[Run]) -> Mapping[int, Configuration]:
 
 
 def tasks_of_seeds(runs: Sequence[Run]) -> Mapping[tuple[str, int], frozenset[str]]:
-    """The tasks of each configuration (by key) and seed, which STL's runs have together."""
-    configuration = configurations(runs)
+    """The tasks of each configuration (by its key of comparison) and seed, which STL's runs have together."""
     tasks: dict[tuple[str, int], frozenset[str]] = {}
     for run in runs:
-        of = configuration[run.id].key, run.config.seed
+        of = comparison_key(run.config), run.config.seed
         tasks[of] = tasks.get(of, frozenset()).union(run.config.tasks)
     return tasks
 

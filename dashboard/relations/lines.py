@@ -132,7 +132,7 @@ def _cell(table: RelationTable, pair: Pair) -> CellVerdict | None:
 def _over_training(state: RelationsState, pair: Pair | None, learnable: Bools) -> None:
     """Draws all pairs of few tasks, else one pair: of one matrix its seeds too, of several their means."""
     names = state.shared.rows.names
-    short = {name: escape(text) for name, text in without_shared(names).items()}
+    short = without_shared(names)
     of_all = state.is_single and state.mode == "task" and len(names) <= FEW_TASKS
     places = [(i, j) for i, j in np.argwhere(np.triu(learnable, 1)).tolist()] if of_all else []
     if not places and pair is not None:
@@ -150,13 +150,14 @@ def _over_training(state: RelationsState, pair: Pair | None, learnable: Bools) -
     courses = []
     for index, (i, j) in enumerate(places):
         values = views.pair_values(trajectories, state.mode, state.shared.places, i, j)
-        title = f"{without_shared(names)[names[i]]} – {without_shared(names)[names[j]]}"
+        title = f"{short[names[i]]} – {short[names[j]]}"
         courses += _courses(state, values, xs, title, ramp(index + 1) if len(places) > 1 else "")
     if len(places) == 1:
         here = [course.values[state.at] for course in courses]
         value = f": {signed(float(here[0]), 3)}" if len(here) == 1 else ""
         ((i, j),) = places
-        st.markdown(f"**{short[names[i]]}** and **{short[names[j]]}** over training{value}")
+        first, second = (escape(short[names[place]]) for place in (i, j))
+        st.markdown(f"**{first}** and **{second}** over training{value}")
     chart(
         course_chart(
             courses,

@@ -236,7 +236,7 @@ def _pair_table(
 
     narrow = st.column_config.TextColumn(width=_NAME_WIDTH)
     _table(
-        table.replace(dict.fromkeys(("First", "Second"), short)),
+        table.assign(First=table["First"].map(short), Second=table["Second"].map(short)),
         key,
         f"Strongest pairs, by the size of their {'correlation' if state.is_learned else 'cosine'}",
         on_select=selected,
