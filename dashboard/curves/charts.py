@@ -18,7 +18,9 @@ Floats = NDArray[np.float64]
 # Lines of few points (one per epoch) show their points; dense lines do not.
 _FEW_POINTS = 30
 _BAND_POINTS, _SMALL_BAND_POINTS = 160, 60
-_HEIGHT, _MARGIN = 400, {"l": 52, "r": 16, "t": 12, "b": 40}
+_HEIGHT, _MARGIN = 400, {"l": 52, "r": 16, "t": 12, "b": 46}
+_SMALL_MARGIN = {"l": 40, "r": 8, "t": 6, "b": 40}
+"""Room for what stands beside the axes: where it lacks, Plotly draws a chart twice."""
 _MOST_ENDS = 12
 _END_GAP = 15
 _BAND, _MOST_BANDS = 0.1, 3
@@ -31,7 +33,7 @@ _SPREADS = {"sd": "± SD", "interval": "± 95% interval"}
 
 def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figure:
     """The chart of one panel. A small one has no titles. Its tooltip is that of `chart.js`."""
-    chart = Chart(190, margin={"l": 40, "r": 8, "t": 6, "b": 24}) if small else Chart(_HEIGHT, margin=_MARGIN)
+    chart = Chart(190, margin=_SMALL_MARGIN) if small else Chart(_HEIGHT, margin=_MARGIN)
     means = any(line.n is not None for line in panel.lines)
     tooltip = {
         "x": AXES[view.reading.axis].removesuffix("s"),

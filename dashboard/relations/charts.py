@@ -185,7 +185,7 @@ def course_chart(courses: Sequence[Course], at: int, height: int, *, by_share: b
     """Correlations over training, with the position that is shown.
     `by_share`: over the share of training, for runs of other steps.
     """
-    chart = Chart(height, margin={"l": 40, "r": 10, "t": 26, "b": 34}, showlegend=len(courses) > 1)
+    chart = Chart(height, margin={"l": 47, "r": 12, "t": 26, "b": 44}, showlegend=len(courses) > 1)
     chart.add_line(y=0, line={"color": MUTED, "width": 1})
     chart.add_line(x=float(courses[0].x[at]), line={"color": BORDER, "width": 6}, layer="below")
     unit = "%{x}% of training" if by_share else "step %{x:,}"

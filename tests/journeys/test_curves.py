@@ -84,6 +84,7 @@ def test_curves_live_zoomed_hidden_and_saved(live: Live, page: Page) -> None:
     runs = ",".join(map(str, [*live.mtl, live.run_id, mrn]))
     page.goto(f"{live.address}/curves?run={runs}&metric=Training+loss&seeds=Each+run")
     _await(page, "(chart) => chart.lines === 5 && chart.bands === 0 && chart.last === 800")
+    page.locator(".modebar-btn").first.wait_for(state="attached")
     assert page.evaluate(_BUTTONS) == ["Zoom", "Pan", "Zoom in", "Zoom out", "Autoscale"]  # none uploads
     picture(page, "curves-lines")
     _zoom_holds_over_updates(page, live)
