@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
 from core.errors import MRNLabError, StoreError
 from dashboard import security
-from dashboard.shared import docs
+from dashboard.shared import actions, docs
 from dashboard.shared.delivery import delivered
-from dashboard.shared.live import store_away
-from dashboard.shared.states import problem
+from dashboard.shared.live import queue_state, store_away
+from dashboard.shared.states import EndOfPage, problem
 from dashboard.sidebar import sidebar
-from dashboard.theme import tab_icon
+from dashboard.theme import LOGO, tab_icon
 
 st.set_page_config(page_title="MRN Lab", page_icon=tab_icon(), layout="wide", initial_sidebar_state=220)
 
@@ -51,16 +49,23 @@ page = st.navigation(
     ],
     position="sidebar" if admitted else "hidden",
 )
-st.html(Path(__file__).parent / "style.css")
 if not admitted:
     st.stop()
 with delivered():
     try:
-        sidebar(page.title)
+        st.logo(LOGO, size="large")
+        actions.show()
+        known = queue_state()
+        try:
+            page.run()  # first: it is what the reader waits for
+        except EndOfPage:
+            pass
+        except StoreError:
+            raise
+        except MRNLabError as error:
+            # What a page does not answer itself: a run deleted meanwhile.
+            problem(str(error))
+        sidebar(page.title, known)
         security.account()
-        page.run()
     except StoreError as error:
         store_away(error)
-    except MRNLabError as error:
-        # What a page does not answer itself: a run deleted meanwhile.
-        problem(str(error))

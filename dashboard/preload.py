@@ -1,4 +1,4 @@
-"""The parts of Streamlit's front end that a page draws, which a browser reads while the page starts.
+"""The parts of Streamlit's front end, and the chart library, that a browser reads while a page starts.
 
 Streamlit reads its scripts part by part, each when a page first draws it: the browser then waits, and
 draws the page again. A part that is missing here is read then, as ever.
@@ -25,11 +25,15 @@ PARTS = {
     "tag": ("Multiselect", "ButtonGroup", "TextArea", "Checkbox"),
 }
 """By page as its address names it, the parts that it opens with, beside those of every page."""
+_WITH_CHART = ("curves",)
+"""The pages that open with a chart."""
 
 
 @functools.lru_cache(maxsize=32)
 def links(page: str) -> str:
-    """The tags that have a browser read the scripts of this page's parts, without those of an empty page."""
+    """The tags that have a browser read the scripts of this page's parts, without those of an empty page, and
+    the chart library.
+    """
     chunks = _chunks()
     keys = {chunk["name"]: key for key, chunk in chunks.items() if "name" in chunk}
     # The first page has the app's own address.
@@ -37,7 +41,8 @@ def links(page: str) -> str:
     wanted = [key for name in names if name in keys for key in _with_imports(keys[name])]
     empty = _with_imports("index.html")
     files = dict.fromkeys(chunks[key]["file"] for key in wanted if key not in empty)
-    return "".join(f'<link rel="modulepreload" crossorigin href="./{file}">' for file in files)
+    tags = [f'<link rel="modulepreload" crossorigin href="./{file}">' for file in files]
+    return "".join([*tags, *["<script>loadPlotly().catch(() => {})</script>"] * (page in _WITH_CHART)])
 
 
 @functools.cache

@@ -89,18 +89,22 @@ def first_page(request: Request) -> RedirectResponse:
 
 
 # Where a page connects to, as hosts of Streamlit's apps tell it. Without it a page first asks whether it is
-# an app of its own, at `/curves/_stcore/health`: 0.1 s. And the names of tables, the way past the sidebar.
+# an app of its own, at `/curves/_stcore/health`: 0.1 s. And the names of tables, the way past the sidebar,
+# the chart library.
 _HEAD = (
     "<script>window.__streamlit = { BACKEND_BASE_URL: new URL('.', location.href).href };"
-    f"{charts.read_asset('tables.js')}{charts.read_asset('skip.js')}</script>"
-    f"<style>{charts.read_asset('skip.css')}</style></head>"
-).encode()
+    f"const PLOTLY = '{plotly_url()}';"
+    f"{''.join(map(charts.read_asset, ('tables.js', 'skip.js', 'plotly.js')))}</script>"
+)
+# Behind Streamlit's own rules, which it puts into the head.
+_SHEET = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+_STYLE = f"<style>{charts.read_asset('skip.css')}{_SHEET}</style>"
 
 
 class Headers:
     """ASGI middleware that adds the Content-Security-Policy and caching headers to the answers.
-    A page also gets the addresses that it may connect to, its scripts, names of its tables, and a button to
-    skip to its answer.
+    A page also gets the addresses that it may connect to, its scripts and style, names of its tables, and a
+    button to skip to its answer.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -125,8 +129,8 @@ class Headers:
                 if scope["path"].startswith(_KEPT) and message["status"] == 200:
                     headers["Cache-Control"] = _FOREVER
             elif is_page and message["type"] == "http.response.body":
-                head = preload.links(page).encode() + _HEAD
-                message["body"] = message["body"].replace(b"</head>", head)
+                for end, addition in (("</head>", _HEAD + preload.links(page)), ("</body>", _STYLE)):
+                    message["body"] = message["body"].replace(end.encode(), f"{addition}{end}".encode())
             await send(message)
 
         if scope["type"] == "http":

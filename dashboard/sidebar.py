@@ -8,13 +8,12 @@ from pathlib import Path
 import streamlit as st
 
 from core.store.types import RunState
-from dashboard.shared import actions, resources
+from dashboard.shared import resources
 from dashboard.shared.live import live, look_out
 from dashboard.shared.queue import counts_text
 from dashboard.shared.selection import address_of
 from dashboard.shared.sweeps import sweep_bars, sweeps_of
 from dashboard.text import escape
-from dashboard.theme import LOGO
 
 _MOST_SWEEPS = 3
 _HAS_BARS = "Runs"
@@ -24,15 +23,13 @@ _LEADS_ON = ("Launch", "Runs", "Compare")
 _IN_PROGRESS = "sweep_in_progress"
 
 
-def sidebar(page: str) -> None:
-    """Draws the sidebar beside the page of that title, and a toast on the last action."""
-    st.logo(LOGO, size="large")
-    actions.show()
+def sidebar(page: str, known: object) -> None:
+    """Draws the sidebar beside the page of that title, which showed the queue in the state that is known."""
     path = resources.store().name.removeprefix("sqlite:///")
     home = f"{Path.home()}/"
     with st.sidebar:
         live(partial(_running, page), resources.pace, key="sidebar")
-        look_out()
+        look_out(known)
         short = f"~/{path.removeprefix(home)}" if path.startswith(home) else path
         st.caption(f":material/database: {escape(short)}")
 

@@ -11,7 +11,7 @@ from dashboard.compare.comparison import answer
 from dashboard.compare.mistakes import closer_look
 from dashboard.compare.scores import summary_table
 from dashboard.shared.downloads import report_button
-from dashboard.shared.states import empty, title
+from dashboard.shared.states import empty, end_page, title
 
 title(
     "Compare", "Which configuration is better, by how much, and whether the difference is more than chance."
@@ -23,7 +23,7 @@ if st.query_params.get("what") == "Studies":  # links of before Studies was a pa
 
 compared = pick_compared_runs()
 if compared is None:
-    st.stop()
+    end_page()
 
 table = table_of(compared)
 if not table.rows:
@@ -34,7 +34,7 @@ if not table.rows:
         label="See how far they are",
         icon=":material/list_alt:",
     )
-    st.stop()
+    end_page()
 
 table, pair = answer(table, compared)
 report_button([run.id for run in compared.runs], compared.split)

@@ -1,21 +1,5 @@
-// What every component with a Plotly figure begins with: the library itself, and the theme's colours.
+// What every component with a Plotly figure begins with: the theme's colours.
 // Colours given as "var(--st-…)" are resolved here, so a figure follows the light and the dark theme.
-
-// One promise for all components of the page, so that the library is loaded once.
-function loadPlotly(url) {
-  if (window.Plotly) return Promise.resolve(window.Plotly)
-  window.mrnlabPlotly ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script")
-    script.src = new URL(url, document.baseURI).href
-    script.onload = () => resolve(window.Plotly)
-    script.onerror = () => {
-      window.mrnlabPlotly = undefined
-      reject(new Error("The chart library could not be loaded from this server. Reload the page."))
-    }
-    document.head.appendChild(script)
-  })
-  return window.mrnlabPlotly
-}
 
 // Charts take turns, a task each, so that the browser paints the first before it draws the next.
 function turn() {
@@ -342,7 +326,7 @@ export default function (component) {
   if (wanted) chart.saved = data.save.id
 
   if (anew || wanted) {
-    loadPlotly(data.plotly)
+    loadPlotly()
       .then(async (Plotly) => {
         await turn()
         // A newer figure has come meanwhile, and draws itself.

@@ -192,7 +192,6 @@ def chart(
         key=key,
         data={
             "figure": themed_json(figure),
-            "plotly": plotly_url(),
             "height": figure.layout.height,
             "revision": revision,
             "alt": alt,

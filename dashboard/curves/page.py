@@ -11,7 +11,7 @@ from dashboard.shared import resources
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
-from dashboard.shared.states import empty, title
+from dashboard.shared.states import empty, end_page, title
 
 title("Curves", "Training over time, live: one large chart, and a small one for each other task.")
 store = resources.store()
@@ -19,7 +19,7 @@ runs = pick_runs(key="curves_runs")
 
 if runs is None:
     try_it("No runs yet. One click trains STL, MTL and MRN; their curves appear here.")
-    st.stop()
+    end_page()
 if not runs:
     empty(
         "No run chosen",
@@ -28,7 +28,7 @@ if not runs:
         label="Go to Runs",
         icon=":material/list_alt:",
     )
-    st.stop()
+    end_page()
 
 ids = [run.id for run in runs]
 keys = store.metric_keys(ids)

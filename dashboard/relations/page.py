@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from dashboard.relations.controls import mrn_runs, select
 from dashboard.relations.pairs import draw, refresh_interval
 from dashboard.relations.summary import how_to_read
@@ -11,17 +9,17 @@ from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.presets import SCARCE
 from dashboard.shared.selection import chosen
-from dashboard.shared.states import empty, title
+from dashboard.shared.states import empty, end_page, title
 
 title("Relations", "Correlations of tasks, labels and features that MRN learned, over training.")
 runs = mrn_runs()
 if runs is None:
     try_it("No MRN run yet. One click trains some and shows their relations live.", SCARCE)
-    st.stop()
+    end_page()
 if not runs:
     headline = "None of the chosen runs has relations" if chosen() else "No run chosen"
     empty(headline, "Choose an MRN run above to see its relations at every step.")
-    st.stop()
+    end_page()
 selection = select(runs)
 live(lambda: draw(selection), lambda: refresh_interval(selection), key="relations")
 how_to_read(selection.mode)

@@ -22,7 +22,7 @@ from dashboard.shared.newcomers import try_it
 from dashboard.shared.queue import held_banner
 from dashboard.shared.run_picker import warn_missing_runs
 from dashboard.shared.selection import chosen
-from dashboard.shared.states import field_problem, show_note, title
+from dashboard.shared.states import end_page, field_problem, show_note, title
 from dashboard.text import escape
 
 _MOST_COMPARED = 30
@@ -96,7 +96,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
 if not any(store.counts().values()):
     held_banner(store)
     try_it("No run yet. One click trains MRN, MTL and STL on the demo corpus; come back here to watch.")
-    st.stop()
+    end_page()
 live(lambda: in_progress(store), resources.pace, key="runs_now")
 tasks = resources.task_order()
 search = table.run_search(tasks)

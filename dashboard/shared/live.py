@@ -53,12 +53,12 @@ def live(draw: Callable[[], None], pace: Callable[[], float | None], *, key: str
     part()
 
 
-def look_out() -> None:
-    """While nothing runs: rerun the page when runs or the queue have changed elsewhere. Draws nothing."""
-    if resources.pace() is not None:
-        return
-    known = _queue_state()
-    rerun_when(lambda: _queue_state() != known, every=resources.IDLE, key="look_out")
+def look_out(known: object) -> None:
+    """While nothing runs: rerun the page when the queue is no longer in the state that is known. Draws
+    nothing.
+    """
+    if resources.pace() is None:
+        rerun_when(lambda: queue_state() != known, every=resources.IDLE, key="look_out")
 
 
 def rerun_when(changed: Callable[[], bool], *, every: float = resources.LIVE, key: str | None = None) -> None:
@@ -77,7 +77,8 @@ def rerun_when(changed: Callable[[], bool], *, every: float = resources.LIVE, ke
     look()
 
 
-def _queue_state() -> object:
+def queue_state() -> object:
+    """How many runs are in each state, and since when the queue is paused."""
     store = resources.store()
     return store.counts(), store.paused_since()
 

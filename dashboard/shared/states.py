@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import streamlit as st
 
@@ -11,6 +11,15 @@ from core.store.types import RunState
 from dashboard.shared.docs import docs_link
 from dashboard.text import escape
 from dashboard.theme import STATES
+
+
+class EndOfPage(Exception):
+    """A page that has no more to draw."""
+
+
+def end_page() -> NoReturn:
+    """Ends the page here; what stands beside it is drawn after it, which `st.stop` would end too."""
+    raise EndOfPage
 
 
 def title(name: str, answers: str, page: str | None = None) -> None:

@@ -12,7 +12,7 @@ from dashboard.shared.live import live, rerun_when
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import chosen
-from dashboard.shared.states import empty, problem, show_note, title
+from dashboard.shared.states import empty, end_page, problem, show_note, title
 from dashboard.tag.answers import show_answers
 from dashboard.tag.controls import (
     FILE,
@@ -59,13 +59,13 @@ def nothing_to_ask() -> None:
 picked = pick_runs(key="tag_runs", suitable=has_model, label="Models")
 if picked is None:
     nothing_to_ask()
-    st.stop()
+    end_page()
 for reason in without_model(resources.store().runs(chosen())):
     show_note(reason)
 shown = configurations(picked, resources.store().conditions(picked))
 if not shown:
     st.caption("Choose at least one model.")
-    st.stop()
+    end_page()
 if repeats := repeats_sentence(picked, shown):
     show_note(repeats)
 if len(shown) > MOST_CONFIGURATIONS:

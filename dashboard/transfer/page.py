@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shared import resources
-from dashboard.shared.states import show_answer, title
+from dashboard.shared.states import end_page, show_answer, title
 from dashboard.transfer.controls import PAIR, PREDICTORS, pick_look, pick_number
 from dashboard.transfer.evidence import evidence_of, finished_runs, groups, pick_group
 from dashboard.transfer.pair import pair_detail, pair_features
@@ -18,7 +18,7 @@ runs = finished_runs()
 groups_of_pairs = groups(runs)
 if not groups_of_pairs:
     nothing_yet()
-    st.stop()
+    end_page()
 group = pick_group(groups_of_pairs)
 above = st.container()
 shown, unit = pick_number()

@@ -108,6 +108,21 @@ def test_the_chart_library_is_asked_for_early_and_kept(server: Server) -> None:
     assert version[1].split(".")[0] == get_plotlyjs_version().split(".")[0]
 
 
+def test_a_page_that_opens_with_a_chart_reads_the_chart_library_while_it_starts(server: Server) -> None:
+    _, curves, headers = server.ask("/curves", {"Accept": "text/html"})
+    (named,) = re.findall(r"<(.+)>; rel=prefetch", headers["Link"])
+    definition, call = curves.index(f"const PLOTLY = '{named}'"), curves.index("loadPlotly().catch")
+    assert definition < call < curves.index("</head>")
+    _, tag, _ = server.ask("/tag", {"Accept": "text/html"})
+    assert "loadPlotly().catch" not in tag
+
+
+def test_our_rules_of_style_come_after_those_of_streamlit(server: Server) -> None:
+    """It puts its own into the head; of two rules that weigh the same, the later one holds."""
+    _, page, _ = server.ask("/tag", {"Accept": "text/html"})
+    assert page.index("<body>") < page.index("stMainBlockContainer") < page.index("</body>")
+
+
 def test_a_page_knows_where_it_connects_to(server: Server) -> None:
     """Else it asks beside itself first, and is told of an error."""
     _, page, _ = server.ask("/curves", {"Accept": "text/html", "Accept-Encoding": "gzip"})

@@ -278,8 +278,8 @@ def test_files_stay_small() -> None:
 
 
 def test_no_html_from_text() -> None:
-    """HTML on a page is our style sheet, the places of form fields that the plan's links lead to, tables of
-    results (`test_text.py`) and small forests (`test_studies.py`), whose names are escaped.
+    """HTML on a page is the places of form fields that the plan's links lead to, tables of results
+    (`test_text.py`) and small forests (`test_studies.py`), whose names are escaped.
     """
     texts = {
         path.relative_to(ROOT / "dashboard"): path.read_text(encoding="utf-8")
@@ -287,11 +287,10 @@ def test_no_html_from_text() -> None:
     }
     assert not [name for name, text in texts.items() if "unsafe_allow_html" in text or "st.iframe(" in text]
     calls = {str(name): text.count("st.html(") for name, text in texts.items() if "st.html(" in text}
-    assert calls == {"main.py": 1, "launch/form.py": 1, "shared/downloads.py": 1, "studies/results.py": 1}
+    assert calls == {"launch/form.py": 1, "shared/downloads.py": 1, "studies/results.py": 1}
     assert "html.table_html(shown, html.html_text(alt), markup=_MARKUP)" in texts[Path("shared/downloads.py")]
     assert "st.html(small_forest(view))" in texts[Path("studies/results.py")]
     assert 'st.html(f\'<span id="{anchor(field)}" tabindex=' in texts[Path("launch/form.py")]
-    assert 'st.html(Path(__file__).parent / "style.css")' in texts[Path("main.py")]
     scripts = sorted((ROOT / "dashboard" / "components").glob("*.js"))
     assert scripts
     for script in scripts:
