@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,8 @@ def memory_is_usable(folder: Path = MEMORY) -> bool:
 
 # On a disk, tests wait at every commit of a store.
 if memory_is_usable():
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    os.environ.setdefault("TMPDIR", str(MEMORY))
+    tempfile.tempdir = None  # it is looked up again
 
 # How long an example takes is the machine's business: on a busy one a property holds no less.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

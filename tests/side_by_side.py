@@ -34,11 +34,19 @@ _FIRST = (
     *_APART,
     "tests/unit/cli/test_",
     "tests/unit/test_processes.py",
-    "tests/unit/test_text_tasks.py",
     "tests/unit/test_resuming.py",
+    "tests/unit/test_text_tasks.py",
     "tests/pages/",
-    "tests/unit/test_task_embedding.py",
+    "tests/security/test_foreign_files.py",
+    "tests/unit/test_exchange.py",
+    "tests/unit/test_library.py",
+    "tests/unit/test_sentence_labels.py",
     "tests/unit/test_corpora_real.py",
+    "tests/properties/",
+    "tests/unit/test_task_",
+    "tests/unit/test_transfer_predictors.py",
+    "tests/unit/test_until_decided.py",
+    "tests/unit/test_word_models.py",
 )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -35,42 +37,43 @@ def fill(
 ) -> list[int]:
     """Finished runs of both paradigms, with predictions of dev and test that are wrong by chance."""
     ids = []
-    corpus = prepare(config)
-    seen = {seed: set(prepare(config.with_(seed=seed)).split("train").tokens.counts()) for seed in seeds}
     facts = tuple(
         TaskFacts(
             task.name, task.scheme, task.labels, "f1_conll" if task.scheme == "iob2" else "accuracy", 9, 99
         )
-        for task in corpus.tasks
+        for task in prepare(config).tasks
     )
     for seed in seeds:
         for place, paradigm in enumerate(paradigms):
-            random = np.random.default_rng([seed, place])
-            results = []
-            for split in ("dev", "test"):
-                gold, predicted = {}, {}
-                for task in corpus.tasks:
-                    sentences = corpus.split(split)
-                    kept = sentences.where(sentences.annotated([task.name]))
-                    gold[task.name] = [list(row) for row in kept.column(task.name).rows]
-                    predicted[task.name] = _guessed(
-                        kept,
-                        gold[task.name],
-                        task.labels,
-                        seen[seed],
-                        paradigm,
-                        wrong,
-                        random,
-                    )
-                scores = tuple(
-                    score_task(task.name, task.scheme, gold[task.name], predicted[task.name])
-                    for task in corpus.tasks
-                )
-                kept_labels = (predicted, gold) if with_predictions else ({}, {})
-                results.append(SplitResult(split, 1, scores, *kept_labels))
             run = config.with_(paradigm=paradigm, seed=seed)
+            results = _results(run, place, wrong)
+            if not with_predictions:
+                results = [replace(result, predictions={}, gold={}) for result in results]
             ids.append(finished(store, run, run_facts(tasks=facts), *results))
     return ids
+
+
+@cache
+def _results(run: RunConfig, place: int, wrong: Wrong) -> Sequence[SplitResult]:
+    """What a run would have, in dev and test."""
+    corpus = prepare(run)
+    seen = set(corpus.split("train").tokens.counts())
+    random = np.random.default_rng([run.seed, place])
+    results = []
+    for split in ("dev", "test"):
+        gold, predicted = {}, {}
+        for task in corpus.tasks:
+            sentences = corpus.split(split)
+            kept = sentences.where(sentences.annotated([task.name]))
+            gold[task.name] = [list(row) for row in kept.column(task.name).rows]
+            predicted[task.name] = _guessed(
+                kept, gold[task.name], task.labels, seen, run.paradigm, wrong, random
+            )
+        scores = tuple(
+            score_task(task.name, task.scheme, gold[task.name], predicted[task.name]) for task in corpus.tasks
+        )
+        results.append(SplitResult(split, 1, scores, predicted, gold))
+    return results
 
 
 def _guessed(

@@ -445,8 +445,8 @@ _MB = 1024**2
             r"it unpacks to 629\.1 MB, and an export of 2\.\d MB has 29\d\.\d MB at most",
         ),
         ([("metrics.parquet", 600 * _MB)], None, "it unpacks to 629.1 MB"),
-        ([("metrics.parquet", 600 * _MB)], 1000, "has more than the 1,000 bytes that it may have"),
-        ([("manifest.json", 200 * _MB)], None, "manifest.json has more than the 16,777,216 bytes"),
+        ([("metrics.parquet", 40 * _MB)], 1000, "has more than the 1,000 bytes that it may have"),
+        ([("manifest.json", 40 * _MB)], None, "manifest.json has more than the 16,777,216 bytes"),
     ],
 )  # fmt: skip
 def test_a_bomb_is_refused_before_it_is_unpacked(
