@@ -118,6 +118,8 @@ _STATISTICS = {
     "condition": ("Condition", "ratio of the largest to the smallest eigenvalue"),
     "strongest": ("Strongest correlation", "largest absolute correlation of a pair"),
 }
+STATISTIC_MEANINGS: Mapping[str, str] = dict(_STATISTICS.values())
+"""What a statistic of a covariance is, by its title."""
 STATISTICS: tuple[str, ...] = tuple(field.name for field in dataclasses.fields(CovarianceStatistics))
 """The statistics of a covariance, each a metric for each mode."""
 

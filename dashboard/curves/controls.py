@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.metrics import LOSS, Metric, MetricKey, metrics_of
+from core.metrics import LOSS, STATISTIC_MEANINGS, Metric, MetricKey, metrics_of
 from core.store.types import Run
 from core.wording import without_shared
 from dashboard.curves import numbers
@@ -97,7 +97,9 @@ def _metric(keys: Sequence[MetricKey]) -> Metric:
         return alone[chosen]
     in_group = places[chosen]
     number_titles = {slug: metric.title for slug, metric in in_group.items()}
-    return in_group[choice("Number", number_titles, key="number", width=300)]
+    meanings = "  \n".join(f"**{title}**: {meaning}." for title, meaning in STATISTIC_MEANINGS.items())
+    words = meanings if chosen == "relations" else None
+    return in_group[choice("Number", number_titles, key="number", width=300, help=words)]
 
 
 def _task(metric: Metric, tasks: Sequence[str], runs: Sequence[Run]) -> str:

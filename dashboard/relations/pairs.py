@@ -12,10 +12,11 @@ import streamlit as st
 
 from core.config.typed import whole_number
 from core.evaluation.relation_verdicts import RelationVerdicts
+from core.metrics import STATISTIC_MEANINGS
 from core.mrn.relations import Relations, covariance_statistics
 from core.results.relation_gains import relation_gains
 from core.store.types import ACTIVE
-from core.wording import plural, without_shared
+from core.wording import capitalised, plural, without_shared
 from dashboard.components.charts import matrix_player
 from dashboard.relations import summary, views
 from dashboard.relations.controls import MODES, PLAYER, Selection
@@ -34,6 +35,7 @@ _HELP = {
     "r": "The correlation at this step.",
     "Cosine": "The cosine of the two tasks' embeddings at this step.",
     BEYOND: "Learned less gold.",
+    **{title: f"{capitalised(meaning)}." for title, meaning in STATISTIC_MEANINGS.items()},
 }
 _TALL = 12
 _SHORT_NAME, _NAME_WIDTH = 24, 150

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from core.config import FIELD_HELP
 from core.config.fields import NOTHING
 from core.evaluation.relation_verdicts import BOUND, NEGLIGIBLE, OPPOSED, RELATED
-from core.metrics import DEV_SCORE
+from core.metrics import DEV_SCORE, STATISTIC_MEANINGS
 from core.metrics import PENALTY as PENALTY_METRIC
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
 from core.registry import FROZEN, feature_parts, prior_spec
 from core.results.naming import run_name
 from core.results.relations import headline_of
 from core.store.types import ACTIVE, Run, RunState, RunWithFacts
-from core.wording import all_of, first_of, number, plural, without_shared
+from core.wording import all_of, capitalised, first_of, number, plural, without_shared
 from dashboard.relations import sentences, views
 from dashboard.relations.controls import EMBEDDING, MODES
 from dashboard.relations.snapshots import RelationsState, Snapshots
@@ -223,7 +224,8 @@ def rank_note(state: RelationsState, learned: Sequence[Relations], *, has_bars: 
     of_runs = zip(learned, state.shared.places, strict=True)
     spread = np.mean([views.variances(covariances, mode)[places] for covariances, places in of_runs], axis=0)
     if text := sentences.read_rank(spread, rank, has_bars=has_bars):
-        st.caption(text)
+        meaning = f"{capitalised(STATISTIC_MEANINGS['Effective rank'])}."
+        st.caption(text, help=meaning if math.isfinite(rank) else None)
 
 
 def not_learned(state: RelationsState) -> bool:
@@ -296,7 +298,7 @@ def run_warnings(state: RelationsState) -> None:
 def describe_runs(groups: Sequence[Group]) -> None:
     """Draws prior, λ, alignment and learned covariances of the configurations, equal texts once."""
     for text in _with_titles(groups, [_description(group.runs[0]) for group in groups]):
-        st.caption(text)
+        st.caption(text, help=escape(FIELD_HELP["alignment"].description))
 
 
 def _with_titles(groups: Sequence[Group], texts: Sequence[str]) -> Iterator[str]:

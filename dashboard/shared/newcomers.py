@@ -7,6 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
+from core.config import FIELD_HELP
 from core.errors import MRNLabError
 from core.wording import plural
 from dashboard.shared import actions
@@ -81,7 +82,8 @@ _TEXTS: dict[str, tuple[str, str, str]] = {
         r"Only its change is meaningful, and only within one prior. An update of the covariances by `map` "
         r"never raises it; between updates training moves $\mathcal{W}$. A mode $u$ (task, label, feature) "
         r"has $d_u$ rows and $n_u$ columns, $\tau_u$ is its scale, $M_u$ what its covariance is drawn "
-        r"to, and $\kappa$ the shrinkage.",
+        r"to, and $\kappa$ the shrinkage. "
+        f"{FIELD_HELP['shrinkage'].description}",
     ),
     "strength": (
         r"$\lambda$ says how much the relations between tasks, labels and features count against the data. "

@@ -546,6 +546,7 @@ def test_curves_of_what_was_learned_in_numbers(open_page: Open, finished: Filled
     (total,) = figures(app, "curve_large")
     line = next(trace for trace in total["data"] if "name" in trace)
     assert decoded(line["x"]) == [key.step for key in Store.open().snapshots(finished.mrn[0])]
+    assert "number of directions that share the variance" in app.selectbox(key="number").help
     assert figures(open_page("curves", run=run, metric="Objective"), "curve_large")
     mtl = next(run.id for run in Store.open().runs() if run.config.paradigm == "mtl")
     assert "Relations" not in open_page("curves", run=str(mtl)).segmented_control(key="metric").options

@@ -81,7 +81,9 @@ def test_each_mode_sends_all_steps_at_once_with_variances_and_numbers(
     assert seen.frame["most_variance"] == pytest.approx(seen.variances[0].max(initial=1))
     numbers = table(app, "Effective rank").iloc[0]
     assert numbers["Trace"] == pytest.approx(np.trace(covariance), rel=1e-4)
-    assert f"Effective rank {numbers['Effective rank']:.1f} of {size}" in words(app)
+    (rank,) = [part for part in app.caption if "Effective rank" in part.value]
+    assert f"Effective rank {numbers['Effective rank']:.1f} of {size}" in rank.value
+    assert rank.proto.help == "Number of directions that share the variance."
     assert not app.warning
 
 
