@@ -1,6 +1,7 @@
 // A table of runs: boxes choose them, names lead to their page, heads sort. Built from text nodes only, so that no name is ever read as HTML.
 
 const PATIENCE_MS = 5000
+const HOVER_MS = 400
 const collator = new Intl.Collator(undefined, { numeric: true })
 
 // By a table's name on the page, to outlive a table drawn anew: what sorts it, and the ticks that the server has not yet
@@ -27,18 +28,23 @@ function order(values, sign) {
   return [...known, ...places.filter((place) => values[place] === null)]
 }
 
-// Says what a head means while it is pointed at or has the focus.
+// Says above a head what it means, while it is pointed at or reached by a key.
 function explain(button, help, tip) {
   const show = () => {
     tip.textContent = help
     tip.showPopover()
     const place = button.getBoundingClientRect()
-    tip.style.top = `${place.bottom + 6}px`
+    tip.style.top = `${Math.max(8, place.top - tip.offsetHeight - 6)}px`
     tip.style.left = `${Math.max(8, Math.min(place.left, innerWidth - tip.offsetWidth - 8))}px`
   }
-  const hide = () => tip.hidePopover()
+  const hide = () => {
+    clearTimeout(tip.timer)
+    tip.hidePopover()
+  }
+  const onpointerenter = () => (tip.timer = setTimeout(show, HOVER_MS))
+  const onfocus = () => button.matches(":focus-visible") && show()
   const onkeydown = ({ key }) => void (key === "Escape" && hide())
-  Object.assign(button, { onpointerenter: show, onfocus: show, onpointerleave: hide, onblur: hide, onkeydown })
+  Object.assign(button, { onpointerenter, onfocus, onpointerleave: hide, onpointerdown: hide, onblur: hide, onkeydown })
   button.setAttribute("aria-description", help)
 }
 
