@@ -108,10 +108,11 @@ def headline(verdicts: RelationVerdicts, names: Sequence[str], quoted: Callable[
         of_verdict = [cell for cell in verdicts.cells() if cell.verdict == verdict]
         if of_verdict:
             shown = _that_fit([(names[cell.i], names[cell.j]) for cell in of_verdict])
+            written = _interval
             if len(shown) < len(of_verdict):
-                shown = shown[:1]
+                shown, written = shown[:1], _mean
             pairs = [
-                f"{quoted(a)} and {quoted(b)} ({_interval(cell)})"
+                f"{quoted(a)} and {quoted(b)} ({written(cell)})"
                 for (a, b), cell in zip(shown, of_verdict, strict=False)
             ]
             first = ", the strongest" if len(of_verdict) > len(shown) else ":"
@@ -175,11 +176,15 @@ def _are(count: int) -> str:
     return f"{count} {'is' if count == 1 else 'are'}"
 
 
+def _mean(cell: CellVerdict) -> str:
+    return f"{cell.mean:z.2f}".replace("-", "−")
+
+
 def _interval(cell: CellVerdict) -> str:
-    text = f"{cell.mean:z.2f}"
-    if cell.interval is not None:
-        text += f" [{cell.interval[0]:z.2f}, {cell.interval[1]:z.2f}]"
-    return text.replace("-", "−")
+    if cell.interval is None:
+        return _mean(cell)
+    low, high = cell.interval
+    return f"{_mean(cell)} [{low:z.2f}, {high:z.2f}]".replace("-", "−")
 
 
 def basis(verdicts: RelationVerdicts, controls: Mapping[str, int]) -> str:

@@ -52,7 +52,8 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     alt = "Mean and standard deviation over seeds, by configuration and task"
     show_table(replace(sheet, head=head), alt=alt)
     bold = f" Bold: {escape(best(table))}" * bool(table.bold)
-    st.caption(f"Percent, mean ± standard deviation over seeds (their number).{bold}")
+    number = "" if ours.hides_n else " (their number)"
+    st.caption(f"Percent, mean ± standard deviation over seeds{number}.{bold}")
     st.caption(escape(signature(table)))
     if with_cost:
         st.caption(f"{COST_NOTE} –: not recorded.")

@@ -413,7 +413,7 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
     numbers = {}
     for name in EXECUTION:
         st.session_state.setdefault(key_of(name), 0)
-    more = st.expander("More settings", icon=":material/tune:", key="launch_more", on_change="rerun")
+    more = st.expander("More settings", key="launch_more", on_change="rerun")
     if (
         not more.open
     ):  # not drawn, which takes a browser half as long as all else; what is wrong is said below

@@ -55,8 +55,6 @@ def draw_lines(state: RelationsState, answer: Decided, pair: Pair | None, learna
         _against(state, named[name], answer.tables, pair)
     else:
         _over_training(state, pair, learnable)
-        if state.is_learned and len(state.selection.configurations) == 1 and not sweeps:
-            st.caption("One configuration is chosen. With several λ there is a chart against λ.")
 
 
 def _sweeps(state: RelationsState, answer: Decided) -> list[Series]:

@@ -73,7 +73,7 @@ def draw(selection: Selection) -> None:
     pair = _chosen_pair(state)
     if state.is_single and len(data.frame["panels"]) == 1:
         left, right = st.columns(_FEW_WIDE if _is_few(state) else _MANY_WIDE, gap="large")
-        line, table = right.container(), right.container()
+        table, line = right.container(), right.container()
         with left:
             _player(state, data)
     else:
@@ -95,9 +95,7 @@ def draw(selection: Selection) -> None:
         summary.embedding_note(state)
         return
     summary.rank_note(state, learned, has_bars=any(panel["variances"] for panel in data.frame["panels"]))
-    with st.expander(
-        "In numbers", icon=":material/functions:", key="relations_in_numbers", on_change="rerun"
-    ) as numbers:
+    with st.expander("In numbers", key="relations_in_numbers", on_change="rerun") as numbers:
         if numbers.open:  # a table takes a browser a tenth of a second
             _numbers(state, learned)
             summary.describe_runs(state.groups)
@@ -275,7 +273,6 @@ def _gains(state: RelationsState) -> None:
     """Whether labels with strong relations gain more over MTL, once a reader asks."""
     with st.expander(
         "Do relations say where the gain is?",
-        icon=":material/scatter_plot:",
         key="relation_gains",
         on_change="rerun",
     ) as fold:

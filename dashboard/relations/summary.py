@@ -28,7 +28,7 @@ from dashboard.relations.views import MARKS, Bools, Floats, Group, signed
 from dashboard.shared import resources
 from dashboard.shared.newcomers import PENALTY, fold
 from dashboard.shared.selection import choose
-from dashboard.shared.states import empty, show_answer, show_reason, show_warning
+from dashboard.shared.states import empty, show_answer, show_note, show_reason, show_warning
 from dashboard.text import coloured, escape
 from dashboard.theme import STATES
 
@@ -57,7 +57,7 @@ def explain_missing(read: Snapshots) -> None:
         count = plural(len(read.unfinished), "run that has not succeeded", "runs that have not succeeded")
         st.caption(f"Left out beside those that succeeded: {count}.")
     if read.alone:
-        show_reason(escape(read.alone))
+        show_note(escape(read.alone))
 
 
 def _by_reason(runs: Sequence[RunWithFacts]) -> dict[str, list[RunWithFacts]]:

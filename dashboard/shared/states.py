@@ -22,14 +22,14 @@ def end_page() -> NoReturn:
     raise EndOfPage
 
 
-def title(name: str, answers: str, page: str | None = None) -> None:
+def title(name: str, answers: str, page: str | None = None, link: str | None = None) -> None:
     """Draws the page's title, a sentence on the question that it answers, and a link to its docs.
 
-    `page` is the name of the page in the docs, by default the title.
+    `page` is the name of the page in the docs, by default the title; `link` is to another document.
     """
     with st.container(gap=None):
         st.title(name, anchor=False)
-        st.caption(f"{answers} {docs_link(page or name)}".strip())
+        st.caption(f"{answers} {link or docs_link(page or name)}".strip())
 
 
 def show_answer(sentence: str, *, key: str) -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from dashboard.shared.states import title
 from dashboard.studies.results import studies
 
-title(
-    "Studies", "Experiments of papers and of this laboratory, with their answers. Run, continue or read them."
-)
 studies()

@@ -26,7 +26,7 @@ from dashboard.shared.docs import file_link
 from dashboard.shared.downloads import show_table
 from dashboard.shared.live import live
 from dashboard.shared.selection import choice, segments
-from dashboard.shared.states import problem, show_answer
+from dashboard.shared.states import problem, show_answer, title
 from dashboard.studies.charts import GRID_PANELS, grid_chart
 from dashboard.studies.controls import launch_or_stop, study_state
 from dashboard.studies.views import failures, gains_forest, has_scores, scored, small_forest, study_forest
@@ -51,6 +51,10 @@ def studies() -> None:
     if name in STUDIES:
         _study(name)
         return
+    title(
+        "Studies",
+        "Experiments of papers and of this laboratory, with their answers. Run, continue or read them.",
+    )
     if name:
         problem(f"No study is called {name}. These are the studies.")
     with st.container(key="studies_head"):
@@ -122,8 +126,7 @@ def _here(now: resources.StudyNow | None) -> None:
 def _study(name: str) -> None:
     study = STUDIES[name]
     st.page_link(_PAGE, label="All studies", icon=":material/arrow_back:")
-    st.subheader(escape(study.title), anchor=False)
-    st.markdown(f"{escape(study.question)} {file_link(f'studies/{name}.md')}")
+    title(escape(study.title), escape(study.question), link=file_link(f"studies/{name}.md"))
     head = st.container()
     options, record = _results(name)
     with head:
@@ -303,7 +306,7 @@ def _notes(study: Study, results: Sequence[Result]) -> None:
         "step, mean over pairs with a target. All seeds train the candidate of each method that has the best "
         f"dev mean over {plural(len(study.search_seeds), 'seed')}."
     )
-    for title, count in failures(results):
+    for setting, count in failures(results):
         st.caption(
-            f":material/warning: {escape(title)}: {plural(count, 'run')} failed; see Runs for the reason."
+            f":material/warning: {escape(setting)}: {plural(count, 'run')} failed; see Runs for the reason."
         )

@@ -156,7 +156,10 @@ def _lanes(
 ) -> None:
     has_gold = any(given.labels for given in sentences)
     legend = _legend(
-        has_gold=has_gold, has_seeds=any(of.seeds for of in answers), is_several=len(answers) > 1
+        has_gold=has_gold,
+        has_seeds=any(of.seeds for of in answers),
+        is_several=len(answers) > 1,
+        has_spans="iob2" in schemes_of(answers).values(),
     )
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.caption(_summary(sentences, answers), width="content")
@@ -176,18 +179,20 @@ def _lanes(
         show_scores(rows, schemes_of(answers), "the text")
 
 
-def _legend(*, has_gold: bool, has_seeds: bool, is_several: bool) -> str:
+def _legend(*, has_gold: bool, has_seeds: bool, is_several: bool, has_spans: bool) -> str:
     """Returns the legend of the lanes' marks."""
     parts = [
         "Fainter labels are less certain. Point at one, or use Tab and the arrow keys, for the alternatives."
     ]
     if has_seeds:
-        parts.append("4 of 5 counts the seeds that agree; a hollow span has at most half of them.")
+        hollow = "; a hollow span has at most half of them" * has_spans
+        parts.append(f"4 of 5 counts the seeds that agree{hollow}.")
         parts.append("Click the name of a lane for its seeds.")
     if has_gold:
-        parts.append("Outlined: an error against the gold labels. Dashed: a missed span.")
+        parts.append("Outlined: an error against the gold labels." + " Dashed: a missed span." * has_spans)
     elif is_several:
-        parts.append("Outlined: differs from the first configuration. Dashed: a missing span.")
+        differs = "Outlined: differs from the first configuration."
+        parts.append(differs + " Dashed: a missing span." * has_spans)
     return " ".join(parts)
 
 

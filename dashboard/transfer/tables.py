@@ -52,7 +52,7 @@ def matrix(group: PairGroup, shown: str, unit: str, pair: Pair, known: Evidence 
         st.caption(caution(gains))
         if unit == "relative" and (without := no_percent_sentence(gains)):
             st.caption(escape(without))
-    with st.expander(f"All {plural(len(gains.pairs), 'pair')} as a table", icon=":material/table_rows:"):
+    with st.expander(f"All {plural(len(gains.pairs), 'pair')} as a table"):
         _all_pairs(gains, known)
 
 

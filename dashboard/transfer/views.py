@@ -93,6 +93,10 @@ def gain_sentence(gain: Gain, unit: str) -> str:
     )
 
 
+def _note(gain: Gain) -> str:
+    return "learned nothing" if gain.learned_nothing else gain.interval_in_points
+
+
 def gains_table(
     gains: Gains, unit: str, colours: Mapping[str, str], *, can_transfer: bool = True
 ) -> PairTable:
@@ -113,7 +117,7 @@ def gains_table(
             + ("" if math.isnan(gain.relative) else f"{signed_points(gain.relative / 100)}% of STL, ")
             + plural(gain.seeds, "seed"),
             grey=not (gain.is_decided and can_transfer),
-            note=gain.interval_in_points if has_room else "",
+            note=_note(gain) if has_room else "",
         )
         for pair, gain in gains.pairs.items()
     }

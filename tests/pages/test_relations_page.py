@@ -291,7 +291,6 @@ def test_a_mean_over_seeds_and_a_button_that_chooses_all(open_page: Open, finish
     assert [line["name"] for line in lines["data"] if "name" in line] == [
         "pos – chunk", "pos – ner", "chunk – ner"
     ]  # fmt: skip
-    assert "One configuration is chosen. With several λ there is a chart against λ." in words(app)
     app.session_state["how_to_read"] = True
     (equation,) = app.run().latex
     assert r"\bar R_{ij}" in equation.value
