@@ -18,9 +18,9 @@ slow:
 
 # The tests that train or compare states, where `precision=auto` is bfloat16. tests/conftest.py chooses float32.
 other-precision:
-	MRNLAB_BF16=yes pytest tests/unit/test_examples.py tests/unit/test_frozen_encoders.py \
-		tests/unit/test_partial_training.py tests/unit/test_training.py tests/unit/test_model_io.py \
-		tests/unit/test_scored_as_tagged.py tests/pins/test_training.py
+	MRNLAB_BF16=yes pytest tests/unit/training/test_examples.py tests/unit/models/test_frozen_encoders.py \
+		tests/unit/models/test_partial_training.py tests/unit/training/test_training.py tests/unit/models/test_model_io.py \
+		tests/unit/tasks/test_scored_as_tagged.py tests/pins/test_training.py
 
 # Slower than the tests alone by two thirds.
 coverage:

@@ -5,8 +5,8 @@ Each has a head. The prior learns from the heads how tasks, labels and features 
 weights together. Equation numbers are those of the dissertation (docs/mathematics.md): the prior (5), the
 losses (21) and (22) and the sum of losses and penalty (23) are published. Three things belong to `relational`
 alone and are marked OURS: the weight of the penalty, the scale of the covariances, their shrinkage. `core`
-gives the corpus and the place of the encoder; tests/unit/test_examples.py holds losses and covariances equal
-to the trainer's.
+gives the corpus and the place of the encoder; tests/unit/training/test_examples.py holds losses and
+covariances equal to the trainer's.
 """
 
 import torch

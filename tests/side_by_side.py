@@ -21,32 +21,33 @@ _FIRST_BROWSER = (
 )
 _SECOND_BROWSER = ("tests/journeys/", "tests/security/test_markup.py")
 _APART = (
-    "tests/unit/test_formulas.py",
+    "tests/unit/transfer/test_formulas.py",
     "tests/unit/test_benchmarks.py",
     "tests/unit/test_recorded_studies.py",
-    "tests/unit/test_encoder_types.py",
+    "tests/unit/models/test_encoder_types.py",
 )
 _FIRST = (
     *_FIRST_BROWSER,
     *_SECOND_BROWSER,
-    "tests/unit/test_killed_workers.py",
+    "tests/unit/worker/test_killed_workers.py",
     "tests/clusters/",
     *_APART,
     "tests/unit/cli/test_",
-    "tests/unit/test_processes.py",
-    "tests/unit/test_resuming.py",
-    "tests/unit/test_text_tasks.py",
+    "tests/unit/worker/test_processes.py",
+    "tests/unit/training/test_resuming.py",
+    "tests/unit/tasks/test_text_tasks.py",
     "tests/pages/",
     "tests/security/test_foreign_files.py",
-    "tests/unit/test_exchange.py",
+    "tests/unit/exchange/test_exchange.py",
     "tests/unit/test_library.py",
-    "tests/unit/test_sentence_labels.py",
-    "tests/unit/test_corpora_real.py",
+    "tests/unit/tasks/test_sentence_labels.py",
+    "tests/unit/corpora/test_real.py",
     "tests/properties/",
-    "tests/unit/test_task_",
-    "tests/unit/test_transfer_predictors.py",
-    "tests/unit/test_until_decided.py",
-    "tests/unit/test_word_models.py",
+    "tests/unit/models/test_task_embedding.py",
+    "tests/unit/tasks/test_task_folders.py",
+    "tests/unit/transfer/test_predictors.py",
+    "tests/unit/studies/test_until_decided.py",
+    "tests/unit/models/test_word_models.py",
 )
 
 

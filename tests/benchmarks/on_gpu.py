@@ -91,7 +91,11 @@ def _benchmark(name: str, *words: str, limit_s: float, quick: Sequence[str] = ()
 def parts(args: Namespace) -> dict[str, Part]:
     """The parts in the order of their use."""
     no_waits, graphs, figures, resuming = (
-        f"tests/unit/test_{name}.py" for name in ("no_host_sync", "cuda_graphs", "benchmarks", "resuming")
+        f"tests/unit/{name}.py"
+        for name in (
+            *("training/test_no_host_sync", "models/test_cuda_graphs"),
+            *("test_benchmarks", "training/test_resuming"),
+        )
     )
     pytest = ("-m", "pytest", "-W", "default", "-p", "no:cacheprovider")
     resume = (*pytest, "-n", "0", resuming, "-k", "gpu")

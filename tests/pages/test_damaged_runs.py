@@ -188,11 +188,11 @@ OF_ONE: Mapping[str, Sequence[str]] = {
 """The verbs that may refuse a run, in a sentence."""
 ELSEWHERE = {
     "delete": "below, since nothing is left to look at after it",
-    "worker": "tests/unit/test_worker.py: it fails a run that it cannot read",
+    "worker": "tests/unit/worker/test_worker.py: it fails a run that it cannot read",
     "dashboard": "the pages above",
     "corpus": "tests/unit/cli/test_corpus.py: it opens no store",
     "verify": "tests/pages/test_report_files.py: it reads a report",
-    "import-predictions": "tests/unit/test_predictions.py: it reads descriptions alone",
+    "import-predictions": "tests/unit/results/test_predictions.py: it reads descriptions alone",
 }
 
 

@@ -23,7 +23,7 @@ from core.tasks.packed import Packer
 from tests.unit.derived import made, on
 
 # Any visible character: no blanks, line ends or control characters, which set columns and lines apart. What
-# begins with # may be a comment (tests/unit/test_corpora_outside.py).
+# begins with # may be a comment (tests/unit/corpora/test_outside.py).
 fields = st.text(st.characters(exclude_categories=("Z", "C"), exclude_characters="#"), min_size=1, max_size=6)
 sentences = st.lists(
     st.lists(st.tuples(fields, fields, fields), min_size=1, max_size=6), min_size=1, max_size=5

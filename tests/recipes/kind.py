@@ -60,6 +60,6 @@ RECIPE = Recipe(
             "\nA column `stars` of texts has stars.\n",
             after="show all scores times 100.\n",
         ),
-        Edit("tests/unit/test_corpora_stars.py", _TEST),
+        Edit("tests/unit/corpora/test_stars.py", _TEST),
     ),
 )

@@ -45,7 +45,7 @@ RECIPE = Recipe(
             "Labels of words have their balanced accuracy beside it.\n\n",
             after="show all scores times 100.\n\n",
         ),
-        Edit("tests/unit/test_balanced_accuracy.py", _TEST),
+        Edit("tests/unit/tasks/test_balanced_accuracy.py", _TEST),
     ),
     pins="test",
 )

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 # Rules of our own instead of pysbd 0.3.4: that drops characters it uses as marks inside (a property test here
 # forbids it), and its time grows with the square of the text: 25 s for 72 kB, where these take 0.05 s. Of the
-# cases of tests/unit/test_splitting.py sentencex 1.0 splits 8 of 11 as meant, NLTK's tokenizers 6 and 7 of 12
-# (addresses, typographic apostrophes, other scripts); importing NLTK takes seconds.
+# cases of tests/unit/corpora/test_splitting.py sentencex 1.0 splits 8 of 11 as meant, NLTK's tokenizers 6 and
+# 7 of 12 (addresses, typographic apostrophes, other scripts); importing NLTK takes seconds.
 
 # Abbreviations that a name or a number follows: their point never ends a sentence.
 _TITLE_WORDS = """

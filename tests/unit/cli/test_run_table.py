@@ -28,7 +28,7 @@ from tests.several import together
 from tests.studying import Workers, finished, setting, study
 from tests.unit.cli.conftest import Laboratory
 
-ALL = 3 + 6 + 6 + 1  # runs of the toy study, as in tests/unit/test_studies.py
+ALL = 3 + 6 + 6 + 1  # runs of the toy study, as in tests/unit/studies/test_studies.py
 
 
 @pytest.fixture(autouse=True)

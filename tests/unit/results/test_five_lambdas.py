@@ -16,7 +16,7 @@ from core.results.plan import Plan, plan_state
 from core.results.table import MEAN_OF_TASKS, ResultTable, tabulate
 from tests.pages.compared import config, score, succeeded
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RECORD = ROOT / "tests" / "claims" / "data" / "five-lambdas.csv"
 ADR = ROOT / "docs" / "adr" / "0045-methods-are-the-family.md"
 TASKS = ("pos", "chunk", "ner")

@@ -94,7 +94,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_docs_is_one() -> None:
-    text = (Path(__file__).resolve().parents[2] / "docs" / "mathematics.md").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[3] / "docs" / "mathematics.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^    task,label,general.*?(?=\n\n)", text, flags=re.MULTILINE | re.DOTALL)
     rows = mapping(textwrap.dedent(example)).rows
     assert {row.task for row in rows} == {"pos", "chunk", "ner"}

@@ -21,7 +21,7 @@ from core.testing.priors import PriorClass, PriorContract
 from core.training.setup import set_up, update_steps
 from core.training.trainer import train_step
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 IN_80_LINES = EXAMPLES / "mrn_in_80_lines.py"
 MOST_LINES = 80
 _NO_CODE = {

@@ -36,7 +36,7 @@ from tests.making import OWNER, claimed, config
 from tests.supervised import command_lines, wait_for
 from tests.unit.conftest import error_of
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 # This SQLite's own weakness may be told on any machine, and another test's server that others can reach; what
 # is left must be what a test brought about.
 _ALWAYS = ("SQLite ", "The dashboard of process ")

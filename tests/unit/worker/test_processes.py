@@ -47,7 +47,7 @@ from tests.supervised import (
 )
 from tests.unit.conftest import error_of
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 WITHIN_S = 60.0
 HUNG_FOR_3_S = "made no progress for 3 s although its process lived; it was ended."
 

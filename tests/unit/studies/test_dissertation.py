@@ -22,7 +22,7 @@ from tests.studying import PRINTED, result
 
 PUBLISHED = [cell for table in TABLES for cell in table.cells]
 BY_NAME = {(cell.table, cell.encoder, cell.paradigm, cell.task, cell.fraction): cell for cell in PUBLISHED}
-_PAPER = Path(__file__).resolve().parents[3] / "shared" / "spec" / "published-results.md"
+_PAPER = Path(__file__).resolve().parents[4] / "shared" / "spec" / "published-results.md"
 
 
 def config(paradigm: str = "mrn", **more: Any) -> RunConfig:
@@ -44,7 +44,7 @@ def cell(table: int, encoder: str, paradigm: str, task: str, fraction: float = 1
 
 
 def test_the_plan_of_looks_has_the_levels_of_the_code() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs/studies/dissertation.md").read_text(encoding="utf-8")
+    page = (Path(__file__).resolve().parents[3] / "docs/studies/dissertation.md").read_text(encoding="utf-8")
     seeds = re.search(r"^\| seeds \|(.*)\|$", page, re.M)
     levels = re.search(r"^\| two-sided level [^|]*\|(.*)\|$", page, re.M)
     assert seeds

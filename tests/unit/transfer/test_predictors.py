@@ -54,7 +54,7 @@ def _of_tasks(values: Floats, role: int) -> Floats:
 
 def test_the_judgements_of_a_real_study_are_found_again() -> None:
     """The regression is as it was for the part `scarce-minilm` of the study `transfer`."""
-    path = Path(__file__).parents[1] / "assets" / "scarce-minilm.json"
+    path = Path(__file__).parents[2] / "assets" / "scarce-minilm.json"
     study = json.loads(path.read_text(encoding="utf-8"))
     pairs = Pairs.from_gains({(row["main"], row["aux"]): row["gain"] for row in study["pairs"]})
     features = {
