@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 Figure: TypeAlias = go.Figure
 
@@ -24,6 +25,14 @@ SERIES = (
     *("#884422", "#AACC77", "#5500FF", "#AA55FF", "#5F6B73"),
 )
 """Okabe and Ito's palette and five more colours that colour-blind readers tell from it and each other."""
+
+LEGEND_ON_TOP: dict[str, Any] = {
+    "orientation": "h",
+    "x": 0,
+    "y": 1,
+    "yanchor": "bottom",
+    "font": {"size": 12},
+}
 
 
 class Chart:
@@ -109,6 +118,34 @@ def interval(
     )
     arrays = dict(zip(("array", "arrayminus"), ends, strict=True))
     return {"type": "data", "symmetric": False, **arrays, "color": colour, "thickness": 1.6, "width": 0}
+
+
+def band(
+    x: NDArray[Any], low: NDArray[Any], high: NDArray[Any], colour: str, **settings: Any
+) -> dict[str, Any]:
+    """A trace from low to high without a tooltip: one filled shape per stretch without a gap."""
+    known = np.isfinite(low) & np.isfinite(high)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], known.astype(np.int8), [0]])))
+    xs, ys = [np.empty(0)], [np.empty(0)]
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        xs += [x[start:end], x[start:end][::-1], np.array([np.nan])]
+        ys += [high[start:end], low[start:end][::-1], np.array([np.nan])]
+    return {
+        "x": np.concatenate(xs).astype(np.float32),
+        "y": np.concatenate(ys).astype(np.float32),
+        "fill": "toself",
+        "fillcolor": colour,
+        "mode": "lines",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        **settings,
+    }
+
+
+def kept_mark(x: float, y: float, colour: str, size: int) -> dict[str, Any]:
+    """The diamond at the epoch of the kept checkpoint."""
+    marker = {"symbol": "diamond", "size": size, "color": colour, "line": {"color": BACKGROUND, "width": 1.5}}
+    return {"x": [x], "y": [y], "mode": "markers", "marker": marker, "hoverinfo": "skip"}
 
 
 def plotly_text(text: object) -> str:

@@ -11,7 +11,19 @@ from typing import Any
 
 from core.evaluation.comparison import UNDECIDED, Comparison
 from core.evaluation.statistics import MeanSD
-from core.figures import BORDER, MUTED, TEXT, Chart, Figure, axis, interval, named_axis, plotly_text, wrapped
+from core.figures import (
+    BORDER,
+    LEGEND_ON_TOP,
+    MUTED,
+    TEXT,
+    Chart,
+    Figure,
+    axis,
+    interval,
+    named_axis,
+    plotly_text,
+    wrapped,
+)
 from core.results.choice import expected_best
 from core.results.comparisons import FEW_TASKS, Difference
 from core.results.series import SPLITS, ScoreLine, ScoresAgainst
@@ -111,7 +123,7 @@ def against_chart(
         inner + _LEGEND + 48,
         margin={"l": 8, "r": 16, "t": _LEGEND, "b": 48},
         showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
+        legend=LEGEND_ON_TOP,
     )
     base = "" if view.baseline is None else view.baseline.name
     grey = () if differences or view.baseline is None or view.baseline.is_value else view.base_lines
@@ -273,7 +285,7 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
         height,
         margin={"l": 8, "r": 12, "t": _LEGEND, "b": 44},
         showlegend=per_row > 1,
-        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 12}},
+        legend=LEGEND_ON_TOP,
     )
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
     short = _short(view.targets)

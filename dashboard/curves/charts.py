@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from core.figures import TEXT, Chart, Figure, axis, plotly_text
+from core.figures import TEXT, Chart, Figure, axis, band, kept_mark, plotly_text
 from dashboard.curves.numbers import AXES, kept
 from dashboard.curves.views import CurvesView, Display, Line, Panel
-from dashboard.shared.figures import kept_mark
 from dashboard.theme import DASHES, MARKERS, faint
 
 Floats = NDArray[np.float64]
@@ -186,29 +185,14 @@ def _thin(dash: str) -> float:
 def _band(
     line: Line, y_range: tuple[float, float] | None, reading: Display, *, small: bool
 ) -> dict[str, Any]:
-    """The band as one filled shape per stretch without a gap."""
+    """The band of a line, of fewer points than the line."""
     assert line.low is not None
     assert line.high is not None
     at = kept(line.x, [line.low, line.high], _SMALL_BAND_POINTS if small else _BAND_POINTS)
     all_x, low, high = line.x[at], line.low[at], line.high[at]
     if reading.log_y and y_range is not None:
         low = np.maximum(low, 10 ** (y_range[0] - 1))  # below zero there is no logarithm: to under the frame
-    known = np.isfinite(low) & np.isfinite(high)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], known.astype(np.int8), [0]])))
-    xs: list[ArrayLike] = []
-    ys: list[ArrayLike] = []
-    for start, end in zip(edges[::2], edges[1::2], strict=True):
-        x = all_x[start:end]
-        xs += [x, x[::-1], [np.nan]]
-        ys += [high[start:end], low[start:end][::-1], [np.nan]]
-    return {
-        "x": np.concatenate(xs).astype(np.float32),
-        "y": np.concatenate(ys).astype(np.float32),
-        "fill": "toself",
-        "fillcolor": faint(line.configuration.colour, _BAND),
-        "line": {"width": 0},
-        **_SILENT,
-    }
+    return band(all_x, low, high, faint(line.configuration.colour, _BAND), showlegend=False)
 
 
 def _axes(chart: Chart, view: CurvesView, panel: Panel, small: bool) -> None:

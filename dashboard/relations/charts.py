@@ -24,14 +24,13 @@ from core.evaluation.relation_verdicts import (
     CellVerdict,
     RelationVerdicts,
 )
-from core.figures import Chart, Figure, axis, interval, plotly_text
+from core.figures import LEGEND_ON_TOP, Chart, Figure, axis, band, interval, plotly_text
 from core.mrn.relations import stretches
 from core.results.figures import beside, is_log
 from core.results.series import Series
 from core.wording import spread_text, without_shared
 from dashboard.relations.matrices import Axis, Picture
 from dashboard.relations.views import AlignedSteps, Floats, interval_text, signed
-from dashboard.shared.figures import LEGEND_ON_TOP, band
 from dashboard.theme import BORDER, MATRIX_SCALE, MUTED, TEXT, faint
 
 _SEED = "#8A939B"

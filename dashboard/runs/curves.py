@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.figures import MUTED, TEXT, Chart, Figure, axis
+from core.figures import MUTED, TEXT, Chart, Figure, axis, band, kept_mark
 from core.metrics import DEV_SCORE, LOSS
 from core.results.samples import one_per_seed, readable
 from core.store import Store
@@ -18,7 +18,6 @@ from core.tasks.scores import scale_text
 from core.wording import plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
-from dashboard.shared.figures import band, kept_mark
 from dashboard.text import escape
 from dashboard.theme import faint
 

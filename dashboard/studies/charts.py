@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from core.figures import Chart, Figure, axis, interval
-from dashboard.shared.figures import LEGEND_ON_TOP
+from core.figures import LEGEND_ON_TOP, Chart, Figure, axis, interval
 from dashboard.theme import DASHES, MARKERS, PARADIGM_COLOURS, lambda_colour, of_theme
 
 GRID_PANELS: Mapping[str, str] = {

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from core.figures import Chart, Figure, axis, interval, named_axis, plotly_text
+from core.figures import LEGEND_ON_TOP, Chart, Figure, axis, interval, named_axis, plotly_text
 from core.transfer.gains import Gain
 from core.wording import signed_points
-from dashboard.shared.figures import LEGEND_ON_TOP
 from dashboard.theme import DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
 from dashboard.transfer.views import Course
 

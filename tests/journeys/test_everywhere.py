@@ -47,6 +47,7 @@ LINKS = {
     "tag": ({"run": "{mrn}"}, "Models"),
 }
 PAGES = tuple(page_names())
+_HEADINGS = {name: name.capitalize() for name in PAGES} | {"studies": "Priors"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def opened_pages(browser: Browser, filled_laboratory: Laboratory) -> Iterator[di
             query = {key: part.format(mrn=filled_laboratory.filled.mrn[0]) for key, part in query.items()}
             page.goto(filled_laboratory.link(name, **query), wait_until="commit")
         for name, opened in pages.items():
-            expect(opened.page.get_by_role("heading", level=1)).to_have_text(name.capitalize())
+            expect(opened.page.get_by_role("heading", level=1)).to_have_text(_HEADINGS[name])
             expect(opened.page.get_by_text(LINKS[name][1]).first).to_be_visible()
         _settle(*(opened.page for opened in pages.values()))
         yield pages
