@@ -38,7 +38,6 @@ class Placed:
         """The place of a chart; `alt` says in a sentence what is shown."""
         data = {
             "figure": themed_json(figure),
-            "plotly": "",
             "height": figure.layout.height,
             "revision": "report",
             "alt": " ".join(alt.split()),

@@ -98,6 +98,7 @@ def test_the_file_loads_nothing_and_only_its_own_scripts_run(whole: Report) -> N
     assert "connect-src" not in policy, "what is not named is not allowed"
     assert not [given for _, given in elements if given.keys() & {"src", "srcset", "action", "data"}]
     assert not [tag for tag, _ in elements if tag in ("link", "iframe", "object", "embed", "img", "base")]
+    assert whole.html.count("function loadPlotly(") == 1, "charts are drawn with the library in the file"
 
 
 def test_what_these_runs_cannot_have_says_why(store: Store) -> None:
