@@ -60,6 +60,7 @@ def test_what_is_wrong_is_one_key_away_and_the_paradigms_are_drawn(
     page.goto(filled_laboratory.link("launch", seed="abc", dropout="x", paradigm="stl,mtl,mrn"))
     expect(page.get_by_role("heading", name="Not ready yet")).to_be_visible()
     assert len(page.get_by_test_id("stBaseButton-primary").all()) <= 1
+    settle(page)
     page.get_by_role("link", name="Go to field").first.click()
     beside = page.locator("#problem-seed")
     expect(beside).to_be_focused()
