@@ -69,7 +69,7 @@ def _stop(run_id: int) -> None:
 def _newest_sweep(store: Store) -> None:
     """Draws how the newest sweep has ended, with links to its answer and its failures.
 
-    Nothing while one of its runs is active: `sweep_bars` has its progress.
+    Nothing while one of its runs is active: it has a bar.
     """
     newest = (run for limit in (_NEWEST, None) for run in store.runs(limit=limit))
     launched = next((run for run in newest if not _is_imported(run)), None)

@@ -152,7 +152,8 @@ def _scores(store: Store, run: RunWithFacts) -> None:
             scale = scale_text(score.score_name for score in scores)
             st.caption(f"Scores {scale}.{kept}")
             rows = pd.DataFrame(score_rows(run, scores))
-            looks = {"Task": _task_column(rows["Task"])}
+            to_the_right = st.column_config.TextColumn(alignment="right")
+            looks = dict.fromkeys(rows.columns[3:], to_the_right) | {"Task": _task_column(rows["Task"])}
             data_table(rows, alt="Scores of this run by task and split", column_config=looks)
             for note in undefined_notes(scores):
                 show_note(escape(note))

@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.corpora.reading import Reading, column_notes, reading_rows
 from dashboard.shared.downloads import data_table
+from dashboard.shared.states import show_note
 from dashboard.text import escape
 
 
@@ -14,7 +15,8 @@ def show_reading(reading: Reading) -> set[str]:
     st.caption(escape(reading.title))
     data_table(reading_rows(reading), alt=f"What each column of {reading.corpus} was taken for")
     for column in reading.columns:
-        for icon, notes in (("info", column.notes), ("warning", column.doubts)):
-            for note in notes:
-                st.caption(f":material/{icon}: {escape(f'{column.name}: {note}')}")
+        for note in column.notes:
+            show_note(escape(f"{column.name}: {note}"))
+        for doubt in column.doubts:
+            show_note(escape(f"{column.name}: {doubt}"), ":material/warning:")
     return {note for column in reading.columns for note in column_notes(column)}

@@ -49,9 +49,9 @@ def empty(
             st.page_link(page, label=label, icon=icon)
 
 
-def show_note(text: str, **look: Any) -> None:
+def show_note(text: str, icon: str = ":material/info:", **look: Any) -> None:
     """Draws a fact to have in mind, small. Here and in what follows `text` is Markdown."""
-    st.caption(f":material/info: {text}", **look)
+    st.caption(f"{icon} {text}", **look)
 
 
 def show_reason(text: str, icon: str = ":material/info:") -> None:
