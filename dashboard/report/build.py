@@ -173,7 +173,7 @@ def _page(*, placed: Placed, document: Mapping[str, Any], **parts: Any) -> str:
     scripts = [_host(used)]
     if "chart" in used:
         plotly = next((_DASHBOARD / "static").glob("plotly-*.min.js"))
-        scripts[:0] = [plotly.read_text(encoding="utf-8"), read_asset("plotly.js")]
+        scripts = [plotly.read_text(encoding="utf-8"), read_asset("plotly.js") + scripts[0]]
     hashes = " ".join(f"'sha256-{_sha256(text)}'" for text in scripts)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("dashboard", "report"), autoescape=True, undefined=jinja2.StrictUndefined
