@@ -97,7 +97,7 @@ def read(name: str, columns: Sequence[str] | None = None) -> Corpus:
     Findings are reported for the sentences that a run really uses. The corpus is read anew only when its
     files change, and has its `text_hash`.
     """
-    key = bases_of(name), _key(columns), files_of(name)
+    key = bases_of(name), column_key(columns), files_of(name)
     corpus = _read(*key)
     with contextlib.suppress(OSError, NoRoom):  # a disk that is full or read-only keeps nobody from reading
         if not (kept := _kept_hash(*key)).exists():
@@ -111,7 +111,7 @@ def text_known(name: str, columns: Sequence[str] | None = None) -> str | None:
 
     None where its files have changed since. Raises CorpusError where there is no corpus of this name.
     """
-    kept = _kept_hash(bases_of(name), _key(columns), files_of(name))
+    kept = _kept_hash(bases_of(name), column_key(columns), files_of(name))
     try:
         text = kept.read_text()
     except (OSError, ValueError):
@@ -144,7 +144,8 @@ def _proposed(folder: str, files: tuple[str, ...]) -> ColumnProposal | None:
     return detect_columns(folder)
 
 
-def _key(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+def column_key(columns: Sequence[str] | None) -> tuple[str, ...] | None:
+    """The columns as a cache can keep them."""
     return None if columns is None else tuple(columns)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.config.typed import real_number
-from core.corpora.loading import PREVIEW_SEED, Files, derivation_of, files_of, read
+from core.corpora.loading import PREVIEW_SEED, Files, column_key, derivation_of, files_of, read
 from core.corpora.types import Overlap, Sentence, Sentences
 
 
@@ -20,7 +20,7 @@ def corpus_overlaps(corpus: str, columns: Sequence[str] | None, tasks: Sequence[
 
     A derived corpus is measured as drawn with seed 1. Raises CorpusError as `prepare` does.
     """
-    return _measured(corpus, None if columns is None else tuple(columns), tuple(tasks), files_of(corpus))
+    return _measured(corpus, column_key(columns), tuple(tasks), files_of(corpus))
 
 
 @lru_cache(maxsize=1024)

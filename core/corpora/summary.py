@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from core.corpora.assembly import SPLITS
-from core.corpora.loading import Files, files_of, load
+from core.corpora.loading import Files, column_key, files_of, load
 from core.corpora.reading import Reading
 from core.corpora.sampling import parts
 from core.corpora.types import Corpus, Sentence, Sentences, Split, Task
@@ -54,7 +54,7 @@ class CorpusSummary:
 
 def summarise(name: str, columns: Sequence[str] | None = None) -> CorpusSummary:
     """The corpus at a glance. Read anew only when its files change. Raises CorpusError as `load` does."""
-    return _summarised(name, None if columns is None else tuple(columns), files_of(name))
+    return _summarised(name, column_key(columns), files_of(name))
 
 
 # Small beside the corpora, and a sweep over options of a derived corpus asks for hundreds.
