@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ _MOST_ENDS = 12
 _END_GAP = 15
 _BAND, _MOST_BANDS = 0.1, 3
 """The opacity of a band, and of how many lines a chart has them: more are a fog."""
-_LONG_NAME = 28
+_LENGTHS = (28, 40)
+"""Of a name beside a line; the second where the first would make two names the same."""
 # Of marks beside a line: nothing in the tooltip, nothing in a legend.
 _SILENT = {"hoverinfo": "skip", "showlegend": False}
 _SPREADS = {"sd": "± SD", "interval": "± 95% interval"}
@@ -87,7 +89,7 @@ def _add_ends(chart: Chart, view: CurvesView, panel: Panel) -> None:
     height = _HEIGHT - _MARGIN["t"] - _MARGIN["b"]
     places = np.array([np.log10(y) if is_log else y for _, _, y in ends])
     pixels = (places - bottom) / (top - bottom) * height
-    names = [_shortened(line.name) for line, _, _ in ends]
+    names = _shortened([line.name for line, _, _ in ends])
     texts = [f"<b>{view.metric.text(y)}</b>{_of_fewer(line, x)}" for line, x, y in ends]
     longest = max(len(name) + len(text) for name, text in zip(names, texts, strict=True))
     chart.layout["margin"] = _MARGIN | {"r": round(5.8 * longest)}
@@ -122,8 +124,20 @@ def _of_fewer(line: Line, x: float) -> str:
     return f" ({left} of {most})" if left < most else ""
 
 
-def _shortened(name: str) -> str:
-    return name if len(name) <= _LONG_NAME else f"{name[: _LONG_NAME - 1].rstrip(' ·')}…"
+def _shortened(names: Sequence[str]) -> list[str]:
+    """The names, long ones cut in the middle, never so that two are the same."""
+    for most in _LENGTHS:
+        cut = [_cut(name, most) for name in names]
+        if len(set(cut)) == len(set(names)):
+            return cut
+    return list(names)
+
+
+def _cut(name: str, most: int) -> str:
+    start = most // 2
+    return (
+        name if len(name) <= most else f"{name[:start].rstrip(' ·')}…{name[start + 1 - most :].lstrip(' ·')}"
+    )
 
 
 def spread_out(places: Floats, gap: float, most: float) -> Floats:
@@ -200,7 +214,7 @@ def _axes(chart: Chart, view: CurvesView, panel: Panel, small: bool) -> None:
     chart.layout["xaxis"] = axis(
         "" if small else AXES[reading.axis],
         showgrid=False,
-        range=(0, 1.01 * view.x_end),  # room for the last point's mark
+        range=(0, 1.01 * panel.x_end),  # room for the last point's mark
     )
     chart.layout["yaxis"] = axis(
         "" if small else plotly_text(view.metric.shown_title(panel.task)),

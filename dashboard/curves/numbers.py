@@ -10,9 +10,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from core.config import comparison_key
+from core.config import RunConfig, comparison_key
 from core.metrics import TOTAL, Metric, MetricKey
-from core.results.naming import corpus_name, settings_text, short_name, shortest_names
+from core.results.naming import (
+    corpus_name,
+    field_texts,
+    settings_text,
+    short_name,
+    shortest_names,
+)
 from core.store.types import MetricSeries, Run
 from core.wording import plural
 from dashboard.theme import configuration_colours
@@ -118,9 +124,9 @@ def configurations(runs: Sequence[Run]) -> Mapping[int, Configuration]:
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(comparison_key(run.config), []).append(run)
-    names = shortest_names([group[0].config for group in groups.values()]) if groups else []
-    taken = Counter(names)
     firsts = [group[0].config for group in groups.values()]
+    names = _with_corpus(shortest_names(firsts), firsts)
+    taken = Counter(names)
     colours = configuration_colours([(config.paradigm, config.lambda_) for config in firsts])
     by_run: dict[int, Configuration] = {}
     for rank, (name, group, colour) in enumerate(zip(names, groups.values(), colours, strict=True)):
@@ -131,6 +137,17 @@ def configurations(runs: Sequence[Run]) -> Mapping[int, Configuration]:
         configuration = Configuration(key, own_name, config.paradigm, rank, colour, settings)
         by_run |= {run.id: configuration for run in group}
     return by_run
+
+
+def _with_corpus(names: Sequence[str], configs: Sequence[RunConfig]) -> list[str]:
+    """The names, each with its corpus where these differ: `MTL · demo` beside `MRN 0.01 · conll2003`."""
+    corpora = field_texts("corpus", [config.corpus for config in configs])
+    if len(set(corpora)) < 2:
+        return list(names)
+    return [
+        name if corpus in name.split(" · ") else f"{name} · {corpus}"
+        for name, corpus in zip(names, corpora, strict=True)
+    ]
 
 
 def tasks_of_seeds(runs: Sequence[Run]) -> Mapping[tuple[str, int], frozenset[str]]:

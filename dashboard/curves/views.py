@@ -76,6 +76,11 @@ class Panel:
     y_range: tuple[float, float] | None
     left_out: int = 0
 
+    @property
+    def x_end(self) -> float:
+        """The last x of its lines."""
+        return max((float(line.x[-1]) for line in self.lines), default=1.0)
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -153,7 +158,6 @@ class CurvesView:
     large: Panel
     small: tuple[Panel, ...]
     legend: tuple[Group, ...]
-    x_end: float
 
     @property
     def interpolated(self) -> bool:
@@ -210,7 +214,6 @@ def curves(
         _panel(reading, large, shown.get(large, []), most),
         tuple(_panel(reading, task, lines, _SMALL_POINTS) for task, lines in shown.items() if task != large),
         _legend(groups, large),
-        max((float(line.x[-1]) for lines in shown.values() for line in lines), default=1.0),
     )
 
 

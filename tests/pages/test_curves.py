@@ -352,7 +352,7 @@ def line(key: str, paradigm: str, rank: int = 0, **more: Any) -> Line:
 def drawn(*lines: Line, small: bool = False, **reading: Any) -> Any:
     """The chart of a panel with these lines."""
     panel = Panel("", lines, (0.0, 5.0) if lines else None)
-    view = CurvesView(SCORE, Display(**reading), panel, (), (), 3.0)
+    view = CurvesView(SCORE, Display(**reading), panel, (), ())
     return curve_chart(view, panel, small=small)
 
 
@@ -423,7 +423,7 @@ def test_each_line_has_its_name_and_last_value_at_its_end(log_y: bool) -> None:
     assert [end["text"].split("> ", 1)[1] for end in ends] == [
         "a  <b>3.14</b>",
         "b  <b>3.14</b>",
-        "a name of &lt;b>more&lt;/b> than…  <b>3.14</b>",
+        "a name of &lt;b>m…hirty letters  <b>3.14</b>",
     ]
     assert [ramp(rank) in end["text"] for rank, end in enumerate(ends)] == [True] * 3
     assert [(end["x"], end["y"]) for end in ends] == [(3, np.log10(3.14159) if log_y else 3.14159)] * 3
@@ -433,6 +433,32 @@ def test_each_line_has_its_name_and_last_value_at_its_end(log_y: bool) -> None:
     assert [end["x"] for end in drawn(line("1", "mrn"), early).layout["annotations"]] == [3, 3]
     assert not drawn(*(line(str(rank), "mrn", rank) for rank in range(13))).layout["annotations"]
     assert not drawn(line("1", "mrn"), small=True).layout["annotations"]
+
+
+@pytest.mark.parametrize("middle", ["sentiment/train", "a corpus with a name of over forty letters"])
+def test_names_at_ends_are_shortened_but_never_the_same(middle: str) -> None:
+    names = [f"MRN 0.01 · {middle} {number} · fine-tuned" for number in (1, 2)]
+    chart = drawn(*(line(str(rank), "mrn", rank, name=name) for rank, name in enumerate(names)))
+    texts = [end["text"] for end in chart.layout["annotations"]]
+    assert len({text.split("> ", 1)[1] for text in texts}) == 2
+
+
+def test_lines_of_several_corpora_name_theirs(finished: Filled) -> None:
+    mtl, mrn = of_kind("mtl")[0], chosen(finished.mrn[0])[0]
+    configs = (mtl.config, mrn.config, mrn.config.with_(corpus="conll2003"))
+    runs = [dataclasses.replace(mtl, id=number, config=config) for number, config in enumerate(configs)]
+    names = [of.name for of in numbers.configurations(runs).values()]
+    assert names == ["MTL · demo", "MRN 0.01 · demo", "MRN 0.01 · conll2003"]
+    assert [of.name for of in numbers.configurations(runs[:2]).values()] == ["MTL", "MRN 0.01"]
+
+
+def test_a_chart_ends_where_its_own_lines_end(finished: Filled) -> None:
+    view = read(chosen(finished.mrn[0]), Display())
+    first = dataclasses.replace(view.small[0].lines[0], x=np.arange(4.0), y=np.ones(4))
+    short = dataclasses.replace(view.small[0], lines=(first,))
+    ranges = [curve_chart(view, panel).layout["xaxis"]["range"][1] for panel in (short, view.large)]
+    assert ranges[0] == pytest.approx(3.03)
+    assert ranges[1] > 100
 
 
 def test_a_log_axis_counts_the_points_that_it_leaves_out(finished: Filled) -> None:
