@@ -104,6 +104,7 @@ class FieldView:
     unset     the form's words for no value
     hint      the form's words before the description
     short     its words in names of configurations; None: its name
+    counted   what its value counts, one of them: names say `8 epochs`
     path      its value may be a path, of which names show the last part
     """
 
@@ -116,6 +117,7 @@ class FieldView:
     unset: str = ""
     hint: str = ""
     short: str | None = None
+    counted: str = ""
     path: bool = False
 
 

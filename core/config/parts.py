@@ -88,7 +88,7 @@ class Data(Part):
         le=1_000_000,
         label="Held-out dev set",
         legacy=None,
-        view=FieldView(unset="a tenth"),
+        view=FieldView(unset="a tenth", counted="dev sentence"),
     )
     """Training sentences to hold out as development sentences, for each corpus without a dev split. Unset: a
     tenth. 0: none; all of them train, and without any dev split the last epoch is kept.
@@ -237,7 +237,7 @@ class Sharing(Part):
     'epoch_start' counts from the first batch of each epoch, which updates too, as the dissertation's program
     does. The last step always updates them.
     """
-    snapshots: int | None = learning_field(50, "snapshots", ge=1, le=1000)
+    snapshots: int | None = learning_field(50, "snapshots", ge=1, le=1000, view=FieldView(counted="snapshot"))
     """How often during the run the three covariances are stored, evenly spaced, the last step always."""
 
 
@@ -262,7 +262,7 @@ class Schedule(Part):
         view=FieldView(
             prominent=True,
             option=True,
-            short="epochs",
+            counted="epoch",
             hint="A list such as 5, 10 makes runs for each value.",
         ),
     )
@@ -337,6 +337,7 @@ class Layers(Part):
         le=8,
         label="LSTM layers",
         legacy=None,
+        view=FieldView(counted="LSTM layer"),
     )
     """How many LSTM layers stand one on the other; of sc-lstm the top one has the cells of the tasks
     (unset: 1, or of lstm-d one for each task).

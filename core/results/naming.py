@@ -156,12 +156,14 @@ def value_text(value: Any) -> str:
 
 
 def field_text(field: str, value: Any, parts: int = 1) -> str:
-    """Formats a field's value: `λ 0.01`, `5% of the data`, `full`; of a path the last `parts`."""
+    """Formats a field's value: `λ 0.01`, `5% of the data`, `8 epochs`; of a path the last `parts`."""
     if field == "fraction":
         return f"{100 * float(value):g}% of the data"
     if field == "alignment":
         name, _, file = str(value).partition(":")
         return _mapping_text(str(value), file) if file else name
+    if counted := _counted(field):
+        return plural(value, counted)
     if isinstance(value, list):
         value = ", ".join(number(item) if isinstance(item, float) else str(item) for item in value)
     elif isinstance(value, bool | float):
@@ -209,6 +211,10 @@ def _task_texts(lists: Sequence[Sequence[str]]) -> list[str]:
     if len(set(texts)) == len(set(map(tuple, lists))):
         return texts
     return [", ".join(short[task] for task in tasks) for tasks in lists]
+
+
+def _counted(field: str) -> str:
+    return FIELD_HELP[field].view.counted if field in FIELD_HELP else ""
 
 
 def _label(field: str) -> str:

@@ -80,7 +80,7 @@ def test_runs_beside_each_other(tagging_laboratory: Laboratory, page: Page) -> N
     names = page.locator(".who").all_inner_texts()
     stl, taught_name, untaught_name = names[:3]
     assert names == names[:3] * 2
-    assert [name[:14] for name in names[:3]] == ["STL", "MTL · epochs 9", "MTL · epochs 1"]
+    assert [name[:14] for name in names[:3]] == ["STL", "MTL · 9 epochs", "MTL · 1 epoch"]
     taught, untaught = _lane(page, "pos", taught_name), _lane(page, "pos", untaught_name)
     differing = sum(map(str.__ne__, taught, untaught))
     assert differing

@@ -339,8 +339,8 @@ def test_the_difference_from_a_baseline_is_drawn_paired_by_seed(open_page: Open)
     app = open_page("compare")
     (scores,) = figures(app, "compare_against")
     assert [trace["name"] for trace in scores["data"]] == [
-        "MTL · epochs 5, test",
-        "MTL · epochs 5, dev",
+        "MTL · 5 epochs, test",
+        "MTL · 5 epochs, dev",
         "test",
         "dev",
     ]
@@ -349,7 +349,7 @@ def test_the_difference_from_a_baseline_is_drawn_paired_by_seed(open_page: Open)
     assert [trace["y"] for trace in drawn["data"]] == [pytest.approx([0.2, 1.2, 2.2])] * 2
     assert max(drawn["data"][0]["error_y"]["array"]) < 0.5 < min(scores["data"][2]["error_y"]["array"])
     assert drawn["data"][0]["x"] != drawn["data"][1]["x"]
-    assert "Points over MTL · epochs 5, paired by seed" in words(app)
+    assert "Points over MTL · 5 epochs, paired by seed" in words(app)
     app.selectbox(key="from").select("λ 0.1").run()
     (drawn,) = figures(app, "compare_against")
     assert drawn["data"][0]["y"] == pytest.approx([-2, -1, 0])

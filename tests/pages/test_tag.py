@@ -88,8 +88,8 @@ def test_runs_that_differ_are_outlined_and_counted(open_page: Open, trained: Pat
     app = open_page("tag", run="1,2", text=SENTENCE)
     (block,) = drawn(app)
     first, second = lanes(block, "pos")
-    assert first["who"].startswith("MTL · epochs 9")
-    assert second["who"].startswith("MTL · epochs 1")
+    assert first["who"].startswith("MTL · 9 epochs")
+    assert second["who"].startswith("MTL · 1 epoch")
     differing = [place for place in range(5) if texts(first)[place] != texts(second)[place]]
     assert differing
     assert [place for place in range(5) if second["cells"][place].get("differs")] == differing

@@ -396,7 +396,7 @@ def test_a_chip_stands_for_the_chosen_seeds_of_a_configuration(finished: Filled)
     app = _open(run=f"{second},{other},{first}")
     (chips,) = app.multiselect
     assert chips.value == [f"{second},{first}", str(other)]
-    assert chips.options[:2] == ["MRN 0.01 · epochs 77 · 2 seeds", "MRN 0.01 · epochs 78 · seed 1"]
+    assert chips.options[:2] == ["MRN 0.01 · 77 epochs · 2 seeds", "MRN 0.01 · 78 epochs · seed 1"]
     app.multiselect(key="x").set_value([str(other), f"{third},{second},{first}"]).run()
     assert words(app) == f"picked {[other, third, second, first]}"
     assert app.query_params["run"] == f"{other},{third},{second},{first}"

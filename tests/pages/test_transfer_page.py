@@ -24,6 +24,7 @@ from core.studies.recorded import PAIRS, records_of
 from core.tasks.confusion import label_confusion
 from core.transfer.gains import GAINS, LOSES, measured_gains
 from core.transfer.predictors import LEFT_OUT, Judgement, Measure
+from core.wording import plural
 from dashboard.transfer import views
 from jobs.reports.transfer import pair_groups
 from jobs.studies.pairs import answer, headline
@@ -210,7 +211,7 @@ def test_of_a_pair_trained_again_in_another_order_the_newest_counts(laboratory: 
         trained(*tasks, score=0.8, epochs=epochs)
     groups = pair_groups(store)
     for group, name in zip(groups, views.group_names(groups), strict=True):
-        assert name.endswith(f" · demo · epochs {group.config.epochs} · {group.key}")
+        assert name.endswith(f" · demo · {plural(group.config.epochs, 'epoch')} · {group.key}")
     store.close()
 
 
