@@ -12,6 +12,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.results.samples import by_configuration
 from core.store.types import Run, RunState
 
 _KEPT = "chosen_runs"
@@ -42,7 +43,7 @@ def newest_sweep(runs: Sequence[Run], most: int = 40) -> list[int]:
     """Up to `most` runs of the newest sweep that has begun, shown if nothing is chosen.
 
     They are those done or in training; without one those that ended otherwise, and where nothing has begun
-    those that wait.
+    those that wait. Of a configuration come all runs or none, but of the first all.
     """
     begun = [run for run in runs if run.state is not RunState.QUEUED] or runs
     if not begun:
@@ -54,7 +55,12 @@ def newest_sweep(runs: Sequence[Run], most: int = 40) -> list[int]:
         if run.created_at == newest.created_at or (newest.sweep and run.sweep == newest.sweep)
     ]
     kept = [run for run in of_sweep if run.state in _DONE_OR_TRAINING] or of_sweep
-    return [run.id for run in kept][:most]
+    shown: list[Run] = []
+    for same in by_configuration(kept).values():
+        if shown and len(shown) + len(same) > most:
+            break
+        shown += same
+    return [run.id for run in shown]
 
 
 def choose(runs: Sequence[int]) -> None:

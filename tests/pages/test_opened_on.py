@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.events import Event
 from core.store import RunState, Store
+from dashboard.shared.selection import newest_sweep
 from tests.making import OWNER, config, run_facts, snapshot, split_result, step_metrics
 from tests.making import finished as finished_as
 from tests.pages.conftest import (
@@ -78,6 +80,15 @@ def test_tag_opens_on_the_configurations_of_the_newest_sweep(open_page: Open) ->
     new = launched("new", DONE, DONE, DONE, DONE)
     launched("waiting", WAITS, TRAINS)
     assert chips(open_page("tag"), "tag") == set(new)
+
+
+@pytest.mark.parametrize(("most", "shown"), [(6, [0, 1, 2, 3, 4, 5]), (5, [1, 3, 5]), (2, [1, 3, 5])])
+def test_of_a_large_sweep_whole_configurations_are_shown(
+    laboratory: Path, most: int, shown: Sequence[int]
+) -> None:
+    runs = launched("new", *[DONE] * 6)
+    with closing(Store.open()) as store:
+        assert sorted(newest_sweep(store.runs(), most)) == [runs[place] for place in shown]
 
 
 @pytest.mark.parametrize("page", ["compare", "relations", "tag"])
