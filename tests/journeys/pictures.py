@@ -67,8 +67,8 @@ def links(store: Store) -> dict[str, str]:
     }
 
 
-def photograph(page: Page, address: str, path: Path, width: int) -> None:
-    """One page, whole, once it stands still."""
+def photograph(page: Page, address: str, path: Path, width: int, *, is_whole: bool = False) -> None:
+    """One page once it stands still: its first 1,000 pixels, or all of it."""
     page.set_viewport_size({"width": width, "height": 1000})
     page.goto(address)
     settle(page)
@@ -78,7 +78,11 @@ def photograph(page: Page, address: str, path: Path, width: int) -> None:
     page.wait_for_timeout(1500)  # charts draw themselves after the script has ended
     expect(page.get_by_text("have answered; the others are loading")).to_have_count(0)
     settle(page)
-    page.screenshot(path=path, full_page=True)
+    if is_whole:  # the page scrolls within the window, so the window is made as high as the page
+        height = page.get_by_test_id("stMain").evaluate("main => main.scrollHeight")
+        page.set_viewport_size({"width": width, "height": max(1000, height)})
+        page.wait_for_timeout(1500)  # what is drawn once it is seen
+    page.screenshot(path=path)
 
 
 def main() -> None:
@@ -87,6 +91,7 @@ def main() -> None:
     parser.add_argument("--home", type=Path, help="a laboratory of an earlier call, or a new folder for it")
     parser.add_argument("--widths", type=lambda text: list(map(int, text.split(","))), default=[1440])
     parser.add_argument("--dark", action="store_true", help="in both themes")
+    parser.add_argument("--whole", action="store_true", help="whole pages, not their first 1,000 pixels")
     parser.add_argument("--only", type=lambda text: text.split(","), help="these pages")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +111,7 @@ def main() -> None:
                         for width in arguments.widths:
                             suffix = f"-{width}" * (len(arguments.widths) > 1) + "-dark" * dark
                             path = arguments.folder / f"{name}{suffix}.png"
-                            photograph(page, f"{app}/{pages[name]}", path, width)
+                            photograph(page, f"{app}/{pages[name]}", path, width, is_whole=arguments.whole)
 
 
 if __name__ == "__main__":
