@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +17,7 @@ from sqlalchemy.dialects import sqlite
 
 from core.errors import NotOwner, RunNotFound, StoreError, StoreReplaced
 from core.store.engine import shown, store_file, translated_errors
-from core.store.schema import IS_KEPT, events, runs
+from core.store.schema import IS_KEPT, OWNER, events, runs
 from core.store.types import Owner, RunState
 
 if TYPE_CHECKING:
@@ -137,18 +138,16 @@ class Database:
         """
         if not 0 <= run_id <= _LARGEST_ID:
             raise RunNotFound(run_id)
-        owned = (runs.c.owner_host, runs.c.owner_pid, runs.c.owner_started, runs.c.owner_boot)
-        statement = select(runs.c.state, *owned).where(runs.c.id == run_id, IS_KEPT)
+        statement = select(runs.c.state, *OWNER).where(runs.c.id == run_id, IS_KEPT)
         if connection.get_execution_options().get("write"):
             statement = statement.with_for_update(key_share=True)
         row = connection.execute(statement).one_or_none()
         if row is None:
             raise RunNotFound(run_id)
         state = RunState(row.state)
-        if owner is not None:
-            same = tuple(row[1:]) == (owner.host, owner.pid, owner.process_started, owner.boot_id)
-            if not same or state not in (RunState.RUNNING, RunState.CANCELLING):
-                raise NotOwner(run_id, state, owner.pid, owner.host)
+        is_training = state in (RunState.RUNNING, RunState.CANCELLING)
+        if owner is not None and not (is_training and tuple(row[1:]) == astuple(owner)):
+            raise NotOwner(run_id, state, owner.pid, owner.host)
         return state
 
     @staticmethod

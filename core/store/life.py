@@ -12,7 +12,7 @@ from core.errors import IllegalMove, LossCause, RunNotFound
 from core.events import RunFacts
 from core.store.database import Database
 from core.store.facts import read_facts, write_facts
-from core.store.schema import events, facts, figures, metrics, predictions, runs, scores, snapshots
+from core.store.schema import OWNER, events, facts, figures, metrics, predictions, runs, scores, snapshots
 from core.store.types import ENDED, MOVES, ErrorInfo, Owner, RunState
 
 # The columns of a run that is queued again.
@@ -20,7 +20,7 @@ _RESTARTED: dict[str, Any] = {
     **dict.fromkeys(
         (
             *("started_at", "finished_at", "heartbeat_at", "stop_requested_at"),
-            *("owner_host", "owner_pid", "owner_started", "owner_boot"),
+            *(column.name for column in OWNER),
             *("error_type", "error_message", "error_traceback", "error_exit_code"),
             *("progress_at", "checkpoint", "archived_at", "waiting_for", "engine_job"),
             *("total_steps", "best_epoch", "saved_step"),

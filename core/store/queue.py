@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from datetime import datetime
 from typing import Any
 
@@ -27,7 +28,7 @@ from sqlalchemy import (
 from core.paths import log_path
 from core.store.database import Database
 from core.store.runs import datetime_of, run_of
-from core.store.schema import IS_KEPT, runs, settings
+from core.store.schema import IS_KEPT, OWNER, runs, settings
 from core.store.types import Machine, Owner, Run, RunState
 
 _PAUSED = "queue paused"
@@ -109,10 +110,7 @@ class Queue(Database):
             now = self.now()
             values: dict[str, Any] = {
                 "state": RunState.RUNNING.value,
-                "owner_host": owner.host,
-                "owner_pid": owner.pid,
-                "owner_started": owner.process_started,
-                "owner_boot": owner.boot_id,
+                **dict(zip((column.name for column in OWNER), astuple(owner), strict=True)),
                 "started_at": now,
                 "heartbeat_at": now,
                 "log": str(log_path(run_id)),

@@ -25,6 +25,7 @@ from sqlalchemy import (
     insert,
     select,
     true,
+    tuple_,
     type_coerce,
     update,
 )
@@ -45,7 +46,7 @@ from core.store.facts import (
     read_facts,
     unlike_now,
 )
-from core.store.schema import DELETED, IS_KEPT, events, facts, runs, settings
+from core.store.schema import DELETED, IS_KEPT, OWNER, events, facts, runs, settings
 from core.store.types import ENDED, Conditions, ErrorInfo, Owner, Run, RunEvent, RunState, RunWithFacts
 
 _LARGEST_SEED = 2**31 - 1
@@ -175,6 +176,15 @@ class Runs(Database):
         parts = [heads.where(runs.c.configuration_id.in_(chunk)) for chunk in in_chunks(configurations)]
         with self.transaction(write=False) as connection:
             return self._read(connection, parts)
+
+    def runs_owned_by(self, owner: Owner) -> list[Run]:
+        """The runs that this process trained or trains, archived ones too, newest first.
+
+        They come without their facts.
+        """
+        heads = _heads(None).where(tuple_(*OWNER) == dataclasses.astuple(owner))
+        with self.transaction(write=False) as connection:
+            return self._read(connection, [heads])
 
     def runs_of_system(self, system: str) -> list[Run]:
         """The runs with imported predictions of this system that are not archived, newest first.
@@ -495,7 +505,7 @@ def run_of(row: Row[Any]) -> Run:
         message, traceback = column["error_message"] or "", column["error_traceback"] or ""
         error = ErrorInfo(column["error_type"], message, traceback, column["error_exit_code"])
     if column["owner_pid"] is not None:
-        owner = Owner(*(column[f"owner_{name}"] for name in ("host", "pid", "started", "boot")))
+        owner = Owner(*(column[part.name] for part in OWNER))
     times = {name: None if column[name] is None else datetime_of(column[name]) for name in _TIMES}
     values: dict[str, Any] = {name: column[name] for name in _AS_STORED} | times
     return Run(

@@ -116,6 +116,8 @@ runs = Table(
     # Without AUTOINCREMENT a deleted run's number is given out again, and an old link shows another run.
     sqlite_autoincrement=True,
 )
+OWNER = (runs.c.owner_host, runs.c.owner_pid, runs.c.owner_started, runs.c.owner_boot)
+"""The columns of a run's owner, in the order of the fields of `Owner`."""
 # In the order in which queued runs are claimed: the next is found without sorting those that wait.
 Index("ix_runs_queue", runs.c.state, runs.c.priority.desc(), runs.c.id)
 

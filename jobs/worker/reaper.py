@@ -181,7 +181,7 @@ def record_worker_exit(store: Store, owner: Owner, code: int | None, *, forced: 
 
     `forced`: its supervisor killed it, on a second signal. Raises StoreError.
     """
-    claimed = [run for run in store.runs(archived=None) if run.owner == owner]
+    claimed = store.runs_owned_by(owner)
     for run in claimed:
         if run.state in _TRAINED:
             error = _process_ended(store, run, code, forced=forced)

@@ -177,6 +177,17 @@ class TestAgain:
         assert "to be resumed" in store.events(run_id)[-1].message
 
 
+def test_runs_of_a_process(store: Store) -> None:
+    first, other, second, _ = store.add_runs([config(seed=seed) for seed in (1, 2, 3, 4)])
+    for run_id, owner in ((first, OWNER), (other, ELSEWHERE), (second, OWNER)):
+        assert store.claim(owner, run_id=run_id)
+    store.finish(first, RunState.SUCCEEDED, owner=OWNER)
+    store.archive([first])
+    assert [run.id for run in store.runs_owned_by(OWNER)] == [second, first]
+    assert [run.id for run in store.runs_owned_by(ELSEWHERE)] == [other]
+    assert store.runs_owned_by(dataclasses.replace(OWNER, process_started=1.5)) == []
+
+
 def test_machines_that_train(store: Store, clock: Clock) -> None:
     assert store.machines() == []
     began = clock.now
