@@ -37,9 +37,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
       ...data.cells[row].map((value, column) => cell(value, row, column))))
   const table = element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))
   table.setAttribute("aria-label", data.alt)
-  const scale = [element("span", { textContent: data.low }), element("span", { className: "ramp", style: { "--low": ground(-1), "--high": ground(1) } }), element("span", { textContent: data.high })]
-  const legend = element("div", { className: "legend" }, ...(data.low || data.high ? scale : []),
-    ...(data.grey ? [element("span", { className: "grey" }), element("span", { textContent: data.grey })] : []))
+  const together = (...parts) => element("span", { className: "key" }, ...parts)
+  const scale = together(element("span", { textContent: data.low }), element("span", { className: "ramp", style: { "--low": ground(-1), "--high": ground(1) } }), element("span", { textContent: data.high }))
+  const legend = element("div", { className: "legend" }, ...(data.low || data.high ? [scale] : []),
+    ...(data.grey ? [together(element("span", { className: "grey" }), element("span", { textContent: data.grey }))] : []))
   const scroll = element("div", { className: `scroll ${data.rows.length <= 5 ? "few" : ""}` }, table)
   root.replaceChildren(scroll, legend)
   scroll.scrollLeft = scrolled

@@ -7,15 +7,20 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from core.figures import LEGEND_ON_TOP, Chart, Figure, axis, interval, named_axis, plotly_text
-from core.transfer.gains import Gain
+from core.transfer.gains import Gain, Pair
 from core.wording import signed_points
 from dashboard.theme import DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
 from dashboard.transfer.views import Course
 
+_TALL, _LOW, _MANY = 52, 38, 6
+"""The height of a row, in pixels, and of one of many."""
 
-def seeds_chart(gains: Sequence[Gain]) -> Figure:
-    """The gain of each of the two tasks by the other: a grey mark per seed, the mean with its interval."""
-    chart = Chart(76 + 52 * len(gains), margin={"l": 8, "r": 16, "t": 8, "b": 44})
+
+def seeds_chart(gains: Sequence[Gain], colours: Mapping[str, str], chosen: Pair | None = None) -> Figure:
+    """The gain of each pair in its main task's colour: a grey tick per seed, the mean with its interval."""
+    chart = Chart(
+        76 + (_TALL if len(gains) <= _MANY else _LOW) * len(gains), margin={"l": 8, "r": 16, "t": 8, "b": 44}
+    )
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
     for row, gain in enumerate(gains):
         chart.add(
@@ -28,17 +33,27 @@ def seeds_chart(gains: Sequence[Gain]) -> Figure:
             hovertemplate="%{text}<extra></extra>",
         )
         low, high = gain.interval or (gain.mean, gain.mean)
+        colour = colours.get(gain.main, TEXT)
         chart.add(
             "scatter",
             x=[100 * gain.mean],
             y=[row],
             mode="markers",
-            marker={"size": 10, "color": TEXT, "symbol": "circle" if gain.is_decided else "circle-open"},
-            error_x=interval([100 * gain.mean], [100 * low], [100 * high], TEXT),
-            hovertemplate=f"mean: {signed_points(gain.mean)}<extra></extra>",
+            marker={
+                "size": 10,
+                "color": colour,
+                "symbol": "circle" if gain.is_decided else "circle-open",
+                "line": {"width": 1.6, "color": colour},
+            },
+            error_x=interval([100 * gain.mean], [100 * low], [100 * high], colour),
+            hovertemplate=f"{plotly_text(gain.sentence)}<extra></extra>",
         )
-    chart.layout["xaxis"] = axis("Gain in points; a tick per seed", tickformat="~g")
-    names = [f"{plotly_text(gain.main)}<br>beside {plotly_text(gain.aux)}" for gain in gains]
+    chart.layout["xaxis"] = axis("Gain in points; a tick per seed; hollow: undecided", tickformat="~g")
+    names = [
+        f"<b>{name}</b>" if (gain.main, gain.aux) == chosen else name
+        for gain in gains
+        for name in [f"{plotly_text(gain.main)}<br>beside {plotly_text(gain.aux)}"]
+    ]
     chart.layout["yaxis"] = named_axis(names, 12, range=(len(gains) - 0.4, -0.6))
     return chart.figure()
 

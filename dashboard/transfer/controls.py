@@ -10,6 +10,11 @@ from dashboard.transfer.tables import GAIN, NUMBERS
 from dashboard.transfer.views import best_pair
 
 PAIR, PREDICTORS = "pair", "predictors"
+_LOOKS = {PAIR: "This pair", "all": "All pairs", PREDICTORS: "Predictors"}
+_ROLES = {
+    "main": ("Main task", "The task whose score counts."),
+    "aux": ("Auxiliary task", "The task that is trained beside it."),
+}
 _UNITS = {"points": "Points", "relative": "Percent of STL"}
 
 
@@ -24,7 +29,7 @@ def pick_look(gains: Gains) -> tuple[Pair, str]:
     """The pair, and what is shown below the matrix: it, or the predictors of all."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         pair = _pick_pair(gains, best_pair(gains))
-        return pair, segments("Look at", {PAIR: "This pair", PREDICTORS: "Predictors"}, key="look")
+        return pair, segments("Look at", _LOOKS, key="look")
 
 
 def _pick_pair(gains: Gains, default: Pair) -> Pair:
@@ -35,6 +40,6 @@ def _pick_pair(gains: Gains, default: Pair) -> Pair:
             st.query_params.pop(key, None)
         # A default beside a value that a click on a cell has set is a warning of Streamlit's.
         index = 0 if key in st.session_state else gains.tasks.index(task)
-        label = "Main task" if key == "main" else "Auxiliary task"
-        st.selectbox(label, gains.tasks, index=index, key=key, bind="query-params", width=260)
+        label, about = _ROLES[key]
+        st.selectbox(label, gains.tasks, index=index, key=key, bind="query-params", width=260, help=about)
     return st.session_state["main"], st.session_state["aux"]

@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import streamlit as st
 
+from core.config import shares_nothing
 from core.errors import MRNLabError
 from core.paths import database_url
 from core.store import RunState
@@ -40,13 +41,14 @@ def _groups(url: str, runs: _Runs, order: tuple[str, ...]) -> list[PairGroup]:
 
 
 def pick_group(known: list[PairGroup]) -> PairGroup:
-    """The group in the address, by default the largest; a choice where there are several."""
+    """The group in the address, by default the largest that can transfer; a choice of several."""
     labels = dict(zip([group.key for group in known], group_names(known), strict=True))
     if len(known) == 1:
         st.caption(escape(labels[known[0].key]))
         return known[0]
     about = "Runs that differ only in tasks, paradigm and seed: STL of single tasks and MTL of pairs."
-    picked = choice("Runs", labels, key="group", help=about)
+    first = next((group for group in known if not shares_nothing(group.config)), known[0])
+    picked = choice("Runs", labels, key="group", default=first.key, help=about)
     return next(group for group in known if group.key == picked)
 
 

@@ -10,7 +10,7 @@ from dashboard.transfer.controls import PAIR, PREDICTORS, pick_look, pick_number
 from dashboard.transfer.evidence import evidence_of, finished_runs, groups, pick_group
 from dashboard.transfer.pair import pair_detail, pair_features
 from dashboard.transfer.predictors import nothing_yet, predictors
-from dashboard.transfer.tables import GAIN, matrix
+from dashboard.transfer.tables import GAIN, all_pairs, matrix
 from jobs.studies.pairs import headline
 
 title("Transfer", "Which task helps which: the gain of a task from training beside another.")
@@ -32,5 +32,8 @@ with above:
 if look == PAIR:
     pair_detail(group, pair, unit, resources.task_colours())
     pair_features(known, pair)
-elif known is not None:
-    predictors(known)
+elif look == PREDICTORS:
+    if known is not None:
+        predictors(known)
+else:
+    all_pairs(group.gains, known)

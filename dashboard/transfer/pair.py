@@ -20,8 +20,9 @@ from dashboard.shared.downloads import data_table, show_table
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS
 from dashboard.transfer import views
-from dashboard.transfer.charts import loss_chart, seeds_chart
+from dashboard.transfer.charts import loss_chart
 from dashboard.transfer.evidence import ask_for_evidence
+from dashboard.transfer.tables import draw_seeds, has_seeds_beside
 from jobs.reports.parts import Entry, Sheet
 from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
@@ -44,15 +45,12 @@ def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, s
     with st.container(gap="xsmall"):
         for gain in gains.values():
             st.markdown(views.gain_sentence(gain, unit))
-    is_equal = all(gain.is_equal for gain in gains.values())
-    *first, middle, right = st.columns(2 if is_equal else 3, gap="medium")
-    for left in first:  # a chart of nothing but zeros would repeat the sentence
+    # A chart of nothing but zeros would repeat the sentence.
+    is_drawn = has_seeds_beside(group) or all(gain.is_equal for gain in gains.values())
+    *first, middle, right = st.columns(2 if is_drawn else 3, gap="medium")
+    for left in first:
         with left:
-            st.markdown("**Gain by seed**")
-            chart(
-                seeds_chart(list(gains.values())), key="pair_seeds", revision=" ".join(pair), still=True,
-                alt=f"Gains of {main} and {aux} by each other, seed by seed",
-            )  # fmt: skip
+            draw_seeds(list(gains.values()), pair)
     for column, task in ((middle, main), (right, aux)):
         with column:
             st.markdown(f"**Training loss of {escape(task)}**")
@@ -108,7 +106,7 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
     st.markdown(views.label_sentence(stl, mtl))
     data_table(
         changed.head(_MOST_CHANGES),
-        forms={"Change": "+d"},
+        forms={"STL": ",d", "MTL": ",d", "Change": "+,d"},
         key=f"changes_{task}",
         alt=f"The mistakes on {task} that change most from STL to MTL",
     )

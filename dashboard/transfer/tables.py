@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from core.config import shares_nothing
-from core.transfer.gains import Gains, Pair
+from core.transfer.gains import Gain, Gains, Pair
 from core.transfer.predictors import ALL_FEATURES, AMI, CORRELATION, COSINE, PLANTED
-from core.wording import plural
+from dashboard.components.charts import chart
 from dashboard.components.pair_table import PairTable, pair_table
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file, data_table
+from dashboard.shared.states import show_note
 from dashboard.text import escape
-from dashboard.transfer.views import caution, gains_table, no_percent_sentence, pairs_frame, value_table
+from dashboard.transfer.charts import seeds_chart
+from dashboard.transfer.views import (
+    FEW_TASKS,
+    caution,
+    gains_table,
+    learned_nothing_sentence,
+    no_percent_sentence,
+    pairs_frame,
+    value_table,
+)
 from jobs.reports.parts import SIGNED
 from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
 
+_HEAD, _CELL, _WIDE = 150, 114, 1100
+"""Pixels of the names of rows, of a cell, and of the page: the chart has what the matrix leaves."""
 GAIN, _PROBABILITY = "Measured gain", "Predicted probability of a gain"
 # Where each number comes from, where none is known; the middle and the end of its scale; its ends in words.
 NUMBERS: Mapping[str, tuple[str, float, float | None, tuple[str, str]]] = {
@@ -37,23 +49,50 @@ def _values(shown: str, known: Evidence) -> Mapping[Pair, float]:
 
 
 def matrix(group: PairGroup, shown: str, unit: str, pair: Pair, known: Evidence | None) -> None:
-    """Draws the matrix, in which a click chooses a pair, with what to note; a fold has the table of all."""
+    """Draws the matrix, in which a click chooses a pair, with notes; of few tasks all seeds beside it."""
     gains = group.gains
     table = _shown_table(shown, group, unit, known)
-    if table is not None:
-        place = {task: number for number, task in enumerate(gains.tasks)}
-        pair_table(
-            table,
-            chosen=(place[pair[0]], place[pair[1]]),
-            key="gains",
-            clicked=lambda row, column: _choose_pair(gains.tasks[row], gains.tasks[column]),
-        )
+    left, right = st.container(), None
+    if has_seeds_beside(group):
+        size = _HEAD + _CELL * len(gains.tasks)
+        left, right = st.columns([size, max(size // 2, _WIDE - size)], gap="large")
+    with left:
+        if table is not None:
+            place = {task: number for number, task in enumerate(gains.tasks)}
+            pair_table(
+                table,
+                chosen=(place[pair[0]], place[pair[1]]),
+                key="gains",
+                clicked=lambda row, column: _choose_pair(gains.tasks[row], gains.tasks[column]),
+            )
+    if right is not None:
+        with right:
+            draw_seeds(sorted(gains.pairs.values(), key=lambda gain: -gain.mean), pair)
     if shown == GAIN:
         st.caption(caution(gains))
         if unit == "relative" and (without := no_percent_sentence(gains)):
             st.caption(escape(without))
-    with st.expander(f"All {plural(len(gains.pairs), 'pair')} as a table"):
-        _all_pairs(gains, known)
+    if nothing := learned_nothing_sentence(gains):
+        show_note(escape(nothing))
+
+
+def has_seeds_beside(group: PairGroup) -> bool:
+    """Whether all gains are drawn beside the matrix: where there is room, and they say something."""
+    gains = group.gains
+    is_equal = all(gain.is_equal for gain in gains.pairs.values())
+    return len(gains.tasks) <= FEW_TASKS and not (is_equal or shares_nothing(group.config))
+
+
+def draw_seeds(gains: Sequence[Gain], pair: Pair) -> None:
+    """Draws these gains by seed."""
+    st.markdown("**Gain by seed**")
+    chart(
+        seeds_chart(gains, resources.task_colours(), pair if len(gains) > 2 else None),
+        key="pair_seeds",
+        revision=" ".join(f"{gain.main} {gain.aux}" for gain in gains),
+        still=True,
+        alt="Gain of each main task beside each auxiliary task, seed by seed, with 95% intervals",
+    )
 
 
 def _choose_pair(main: str, aux: str) -> None:
@@ -76,7 +115,7 @@ def _shown_table(shown: str, group: PairGroup, unit: str, known: Evidence | None
     return value_table(group.gains, values, shades, name=shown, centre=centre, limit=limit, ends=ends)
 
 
-def _all_pairs(gains: Gains, known: Evidence | None) -> None:
+def all_pairs(gains: Gains, known: Evidence | None) -> None:
     """Draws every pair with its interval and the values of predictors; as a file too."""
     frame = pairs_frame(gains)
     if known is not None:

@@ -31,8 +31,8 @@ _FULL = 0.9
 """The share of the values whose size lies within the scale: a few large ones would make all others pale."""
 _BINS = 40
 _MOST_LABELS = 4
-_FEW_TASKS = 5
-"""Cells of so few tasks have room for their intervals."""
+FEW_TASKS = 5
+"""Cells of so few tasks have room for their intervals, and their table for a chart beside it."""
 
 
 def group_names(groups: Sequence[PairGroup]) -> list[str]:
@@ -70,10 +70,16 @@ def caution(gains: Gains) -> str:
     if max(gain.seeds for gain in gains.pairs.values()) < 2:
         return "Every pair has one seed so far: no interval, so nothing is decided."
     return (
-        f"Gain = test score of two-task MTL − STL score, paired by seed ({seeds_text(gains)}). Each 95% "
-        "interval is of one pair. p is corrected for the auxiliary tasks of a main task (Holm): after "
-        "correction a difference can be undecided although its interval excludes zero."
+        "Gain: test score of MTL of the two tasks less STL of the main one, paired by seed "
+        f"({seeds_text(gains)}), with the 95% interval of each pair alone. Coloured: decided, by p corrected "
+        "for the pairs of a main task (Holm); so an interval without zero can be undecided."
     )
+
+
+def learned_nothing_sentence(gains: Gains) -> str:
+    """Says which main tasks score zero with every seed; empty where none does."""
+    tasks = dict.fromkeys(gain.main for gain in gains.pairs.values() if gain.learned_nothing)
+    return f"{all_of(list(tasks))} learned nothing: 0 with each seed. Train longer." if tasks else ""
 
 
 def gain_sentence(gain: Gain, unit: str) -> str:
@@ -108,7 +114,7 @@ def gains_table(
     values = {pair: gain.amount(relative=relative) for pair, gain in gains.pairs.items()}
     decided = [values[pair] for pair, gain in gains.pairs.items() if gain.is_decided]
     limit = scale_limit(decided or list(values.values()))
-    has_room = len(gains.tasks) <= _FEW_TASKS and not relative
+    has_room = len(gains.tasks) <= FEW_TASKS and not relative
     cells = {
         pair: PairCell(
             "–" if math.isnan(values[pair]) else signed_points(values[pair] / 100),
@@ -192,8 +198,14 @@ def pairs_frame(gains: Gains) -> pd.DataFrame:
 
 
 def best_pair(gains: Gains) -> Pair:
-    """The pair that is shown first: the largest decided gain, else the largest."""
-    return max(gains.pairs, key=lambda pair: (gains.pairs[pair].is_decided, gains.pairs[pair].mean))
+    """The pair that is shown first: the largest decided gain, else decided loss, else the largest of all."""
+
+    def rank(pair: Pair) -> tuple[bool, bool, float]:
+        gain = gains.pairs[pair]
+        has_gained = gain.is_decided and gain.mean > 0
+        return has_gained, gain.is_decided, abs(gain.mean) if gain.is_decided else gain.mean
+
+    return max(gains.pairs, key=rank)
 
 
 def best_sentence(judged: Sequence[Judgement]) -> str:
@@ -264,6 +276,6 @@ def label_sentence(stl: Errors, mtl: Errors) -> str:
     for word, sign, mark in (("more", 1, "+"), ("less", -1, "−")):
         of_sign = [label for label in ranked if more[label] * sign > 0][:_MOST_LABELS]
         if of_sign:
-            named = all_of([f"{escape(label)} {mark}{abs(more[label])}" for label in of_sign])
+            named = all_of([f"{escape(label)} {mark}{abs(more[label]):,}" for label in of_sign])
             sentences.append(f"Correct {word} often: {named}.")
     return " ".join(sentences) or "Every label is correct equally often."

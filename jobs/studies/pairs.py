@@ -26,17 +26,15 @@ from core.transfer.predictors import (
     Judgement,
     Measure,
 )
-from core.wording import duration, first_of, plural, signed_points
+from core.wording import duration, plural, signed_points
 from jobs.reports.parts import SIGNED, Entry, Heading, Part, Sheet, difference_entry, mean_entry, spread_of
 from jobs.reports.transfer import PairGroup, pair_groups
 from jobs.studies.evidence import Evidence, evidence
 
 _COEFFICIENTS = 15
-_MOST_NAMED = 3
 _SHARES_NOTHING = (
-    "Nothing can transfer here: over a frozen encoder without a BiLSTM tasks share no trained weight, so STL "
-    "and MTL are the same model. Differences come from other batches or steps. Add a BiLSTM or fine-tune the "
-    "encoder to measure transfer."
+    "Nothing can transfer here: over a frozen encoder without a BiLSTM, MTL equals STL. Add a BiLSTM, or "
+    "fine-tune."
 )
 _VERBS = {
     GAINS: ("gains", "gain"),
@@ -44,6 +42,7 @@ _VERBS = {
     UNDECIDED: ("is undecided", "are undecided"),
     EQUIVALENT: ("is equivalent", "are equivalent"),
 }
+_EFFECTS = {GAINS: "gains", LOSES: "losses"}
 
 
 def pairs_of(
@@ -74,8 +73,9 @@ def pairs_report(
     yield _matrix(gains, names)
     yield (
         "MTL of the two tasks less STL of the main one (row), beside the auxiliary task (column): points of "
-        "the main task's test score, paired by seed, with the 95% interval of each pair by itself (Student's "
-        "t). Bold: it gains or loses, by p corrected for the auxiliary tasks of a main task (Holm)."
+        f"the main task's test score, paired by seed ({seeds_text(gains)}), with the 95% interval of each "
+        "pair by itself (Student's t). Bold: it gains or loses, by p corrected for the auxiliary tasks of a "
+        "main task (Holm)."
     )
     yield Heading("What predicts the gain", 3)
     yield predictors_sheet(evidence.judgements, with_published=True)
@@ -109,29 +109,36 @@ def headline(group: PairGroup, names: Mapping[str, str] | None = None, *, relati
 
 
 def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
-    """How many pairs have each verdict, with the largest decided gain and loss, as plain text.
+    """The strongest decided gain and loss, and how many pairs have another verdict, as plain text.
 
     It speaks of all pairs: how many are decided over them all comes first, where fewer are.
     """
     every = list(gains.pairs.values())
-    pairs = f"{plural(len(every), 'ordered pair')} ({seeds_text(gains)})"
+    pairs = plural(len(every), "pair")
     if all(gain.is_equal for gain in every):
-        return f"Of {pairs}, none differs: every seed has the same score alone and beside the other task."
-    parts = []
-    for word, verbs in _VERBS.items():
-        if alike := [gain for gain in every if gain.word == word]:
-            largest = _largest(alike, names or {}, relative) if word in (GAINS, LOSES) else ""
-            parts.append(f"{len(alike)} {verbs[len(alike) > 1]}{largest}")
-    decided = sum(gain.is_decided for gain in every)
-    if not decided:
-        parts = [f"none is decided yet: {', '.join(parts)}" if len(parts) > 1 else "none is decided yet"]
-    counts = f"{', '.join(parts)}."
+        return f"Of {pairs} none differs: each seed has the same score alone and beside the other task."
+    by_word = {word: alike for word in _VERBS if (alike := [gain for gain in every if gain.word == word])}
+    effects = [(word, by_word[word]) for word in _EFFECTS if word in by_word]
+    effects.sort(key=lambda effect: -max(abs(gain.mean) for gain in effect[1]))
+    others = [
+        f"{len(alike)} {_VERBS[word][len(alike) > 1]}"
+        for word, alike in by_word.items()
+        if word not in _EFFECTS
+    ]
+    if not effects:
+        seeds = f"Of {pairs} none is decided yet ({seeds_text(gains)})"
+        return f"{seeds}: {', '.join(others)}." if len(others) > 1 else f"{seeds}."
+    if others:
+        count, verb = others[0].split(" ", 1)
+        others[0] = f"{count} of {pairs} {verb}"
+    parts = [_strongest(word, alike, names or {}, relative) for word, alike in effects]
+    parts += [", ".join(others)] * bool(others)
     over_all = sum(difference.is_decided for difference in gains.over_all.values())
-    if over_all == decided:
-        return f"Of {pairs}, {counts}"
+    if over_all == sum(len(alike) for _, alike in effects):
+        return f"{'; '.join(parts)}."
     return (
-        f"Of {pairs}, {over_all or 'none'} {'is' if over_all < 2 else 'are'} decided with p corrected over "
-        f"all of them (Holm). Corrected for the auxiliary tasks of each main task, {counts}"
+        f"Over all {pairs} {over_all or 'none'} {'is' if over_all < 2 else 'are'} decided (p by Holm). "
+        f"Corrected by main task: {'; '.join(parts)}."
     )
 
 
@@ -147,22 +154,21 @@ def amount_text(gain: Gain, *, relative: bool) -> str:
     return f"{signed_points(gain.amount(relative=relative) / 100)}{'%' if relative else ' points'}"
 
 
-def _largest(gains: Sequence[Gain], names: Mapping[str, str], relative: bool) -> str:
-    """The largest of these gains or losses in brackets, with its pairs unless all are equal."""
-    finite = [gain for gain in gains if math.isfinite(gain.amount(relative=relative))]
+def _strongest(word: str, alike: Sequence[Gain], names: Mapping[str, str], relative: bool) -> str:
+    """The largest of these gains or losses: `pos loses 1.65 points beside chunk, the largest of 2 losses`.
+
+    Several that are equally large have no names.
+    """
+    finite = [gain for gain in alike if math.isfinite(gain.amount(relative=relative))]
     if not finite:
-        return ""
-    amounts = [amount_text(gain, relative=relative) for gain in finite]
-    sizes = [abs(gain.amount(relative=relative)) for gain in finite]
-    largest = amounts[sizes.index(max(sizes))]
-    if len(gains) > 1 and {*amounts} == {largest} and len(finite) == len(gains):
-        return f" (each {largest})"
-    named = [
-        f"{names.get(gain.main, gain.main)} beside {names.get(gain.aux, gain.aux)}"
-        for gain, amount in zip(finite, amounts, strict=True)
-        if amount == largest
-    ]
-    return f" ({'most: ' if len(gains) > 1 else ''}{first_of(named, _MOST_NAMED)}, {largest})"
+        return f"{plural(len(alike), 'pair')} {_VERBS[word][len(alike) > 1]}"
+    sizes = [amount_text(gain, relative=relative).lstrip("+−") for gain in finite]
+    most = max(finite, key=lambda gain: abs(gain.amount(relative=relative)))
+    size = sizes[finite.index(most)]
+    among = f", the largest of {len(alike)} {_EFFECTS[word]}" if len(alike) > sizes.count(size) else ""
+    if (count := sizes.count(size)) > 1:
+        return f"{count} pairs {_VERBS[word][1]} {size} each{among}"
+    return f"{names.get(most.main, most.main)} {word} {size} beside {names.get(most.aux, most.aux)}{among}"
 
 
 def _matrix(gains: Gains, names: Mapping[str, str]) -> Sheet:

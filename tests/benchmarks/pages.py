@@ -80,7 +80,7 @@ def places(contents: Contents) -> list[Place]:
         *measured,
         Place("compare", ".sheet table", {"run": finished}),
         Place("studies", "[class*='st-key-study_row_']"),
-        Place("transfer", "text=/ordered pairs/"),
+        Place("transfer", ".st-key-answer_transfer p"),
         Place("tag", ".word", {"run": str(contents.tagger), "text": sentence}),
     ]
 

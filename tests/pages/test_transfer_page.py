@@ -61,12 +61,17 @@ def measured(**gains: tuple[float, ...]) -> Any:
 class TestViews:
     gains = measured(a_b=(0.02, 0.021, 0.022), b_a=(-0.01, 0.01, 0.0), a_c=(-0.03, -0.031, -0.032))
 
-    def test_the_answer_counts_verdicts_and_names_decided_pairs_alone(self) -> None:
+    def test_the_answer_names_the_strongest_effects_and_counts_the_others(self) -> None:
         assert answer(self.gains) == (
-            "Of 3 ordered pairs (3 seeds), 1 gains (a beside b, +2.10 points), 1 loses (a beside c, −3.10 "
-            "points), 1 is undecided."
+            "a loses 3.10 points beside c; a gains 2.10 points beside b; 1 of 3 pairs is undecided."
         )
-        assert "(a beside b, +4.20%)" in answer(self.gains, relative=True)
+        assert "a gains 4.20% beside b" in answer(self.gains, relative=True)
+        several = measured(a_b=(0.02, 0.021, 0.022), b_a=(0.03, 0.031, 0.032), a_c=(-0.01, 0.01, 0.0))
+        assert answer(several) == (
+            "b gains 3.10 points beside a, the largest of 2 gains; 1 of 3 pairs is undecided."
+        )
+        alike = measured(a_b=(0.02, 0.021, 0.022), b_a=(0.02, 0.021, 0.022), b_c=(0.01, 0.011, 0.012))
+        assert answer(alike) == "2 pairs gain 2.10 points each, the largest of 3 gains."
         assert "3 seeds" in views.caution(self.gains)
         assert "nothing is decided" in views.caution(measured(a_b=(0.1,)))
 
@@ -75,9 +80,8 @@ class TestViews:
         gains = measured(a_b=(0.02, -0.02, 0.0), b_a=(-0.02, 0.02, 0.0), c_a=(0.01, 0.013, 0.017))
         assert gains.pairs["c", "a"].is_decided
         assert answer(gains) == (
-            "Of 3 ordered pairs (3 seeds), none is decided with p corrected over all of them (Holm). "
-            "Corrected for the auxiliary tasks of each main task, 1 gains (c beside a, +1.33 points), 2 are "
-            "undecided."
+            "Over all 3 pairs none is decided (p by Holm). Corrected by main task: c gains 1.33 points "
+            "beside a; 2 of 3 pairs are undecided."
         )
 
     def test_a_head_that_learned_nothing_decides_nothing(self) -> None:
@@ -93,10 +97,9 @@ class TestViews:
         same = measured(a_b=(0.0, 0.0), b_a=(0.0, 0.0))
         some = measured(a_b=(0.1, -0.1, 0.0), b_a=(0.0, 0.0, 0.0), b_c=(0.0,))
         for gains, sentence in (
-            (some, "3 ordered pairs (1 to 3 seeds), none is decided yet: 2 are undecided, 1 is equivalent."),
-            (measured(a_b=(0.1,)), "1 ordered pair (1 seed), none is decided yet."),
-            (same, "2 ordered pairs (2 seeds), none differs: every seed has the same score alone and beside "
-             "the other task."),
+            (some, "3 pairs none is decided yet (1 to 3 seeds): 2 are undecided, 1 is equivalent."),
+            (measured(a_b=(0.1,)), "1 pair none is decided yet (1 seed)."),
+            (same, "2 pairs none differs: each seed has the same score alone and beside the other task."),
         ):  # fmt: skip
             assert answer(gains) == f"Of {sentence}"
         assert views.gain_sentence(same.pairs["a", "b"], "points") == (
@@ -122,7 +125,7 @@ class TestViews:
         gains = measured(**{pair: tuple(values) for pair, values in drawn.items()})
         sentence = answer(gains)
         decided = {pair: 100 * gain.mean for pair, gain in gains.pairs.items() if gain.is_decided}
-        for main, aux in re.findall(r"\b([abc]) beside ([abc])\b", sentence):
+        for main, aux in re.findall(r"\b([abc]) (?:gains|loses) [\d.]+ points beside ([abc])\b", sentence):
             of_sign = [abs(value) for value in decided.values() if value * decided[main, aux] > 0]
             assert abs(decided[main, aux]) == pytest.approx(max(of_sign), abs=0.01)
             assert len(of_sign) == 1 or max(of_sign) > min(of_sign)
