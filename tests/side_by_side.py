@@ -26,7 +26,7 @@ _APART = (
     "tests/unit/test_recorded_studies.py",
     "tests/unit/models/test_encoder_types.py",
 )
-_FIRST = (
+FIRST = (
     *_FIRST_BROWSER,
     *_SECOND_BROWSER,
     "tests/unit/worker/test_killed_workers.py",
@@ -93,4 +93,4 @@ class _Files(LoadFileScheduling):
 
 
 def _place(nodeid: str) -> int:
-    return next((place for place, start in enumerate(_FIRST) if nodeid.startswith(start)), len(_FIRST))
+    return next((place for place, start in enumerate(FIRST) if nodeid.startswith(start)), len(FIRST))

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from tests.side_by_side import FIRST
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {package: sorted((ROOT / package).rglob("*.py")) for package in ("core", "jobs", "dashboard")}
 FORBIDDEN = {
@@ -259,6 +261,12 @@ def test_states_of_pages_are_drawn_in_one_place() -> None:
     drawn = re.compile(r"st\.(?:info|warning|error|success)\(|:material/info:|:orange\[:material/error: ")
     users = {path.name for path in SOURCES["dashboard"] if drawn.search(path.read_text(encoding="utf-8"))}
     assert users == {"states.py"}
+
+
+def test_files_that_run_first_are_there() -> None:
+    """A file that is moved keeps its place in the order."""
+    tests = [str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")]
+    assert [start for start in FIRST if not any(test.startswith(start) for test in tests)] == []
 
 
 def test_no_folder_called_pages() -> None:
