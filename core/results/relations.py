@@ -153,8 +153,9 @@ def headline_of(tables: Sequence[RelationTable], quoted: Callable[[str], str] = 
             parts[-1] += f" and {plural(more, 'more pair')}"
     negligible = [len(sizes) for sizes in decided[NEGLIGIBLE].values()]
     if count := negligible.count(len(tables)):
-        share = _share(len(tables), len(tables), counts=not parts)
-        parts.append(f"{NEGLIGIBLE} in {share}: {plural(count, 'pair')}")
+        have = "has" if count == 1 else "have"
+        of = f"{len(tables)}{'' if parts else ' configurations'}"
+        parts.append(f"{plural(count, 'pair')} {have} no relation that matters in any of {of}")
     if not parts:
         return f"None of {plural(len(tested), 'pair')} is decided in any of {len(tables)} configurations."
     return f"{capitalised('; '.join(parts))}."

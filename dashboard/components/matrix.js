@@ -27,7 +27,7 @@ class Player {
     this.listen()
     this.fed = (event) => event.detail === this.offered?.name && this.adopt()
     document.addEventListener("mrnlab-matrices", this.fed)
-    this.observer = new ResizeObserver(() => this.frame && this.redraw())
+    this.observer = new ResizeObserver(() => this.frame && this.layOut() && this.show(this.position, null))
     this.observer.observe(this.stageNode)
   }
 
@@ -80,7 +80,7 @@ class Player {
     this.noteNode.textContent = offered.foot
     this.barNode.hidden = this.last < 1
     this.range.max = this.last
-    this.redraw()
+    this.layOut()
     this.show(this.nearest(), performance.now())
   }
 
@@ -101,23 +101,23 @@ class Player {
 
   // ---- drawing
 
-  redraw() {
+  // Everything but the cells, where it is not what is drawn already; whether it was not.
+  layOut() {
     const width = this.stageNode.clientWidth
-    if (!width) return
+    if (!width) return false
     const { frame } = this
     const theme = themeOf(this.root, frame.scale)
     const { step, pair, ...lasting } = frame
     const signature = [JSON.stringify(lasting), width, theme.signature].join("\n")
-    if (signature !== this.drawn) {
-      this.drawn = signature
-      this.theme = theme
-      this.room = geometry(frame, width, theme)
-      this.stageNode.style.height = `${this.room.height}px`
-      this.parts = drawFrame(this.svg, frame, this.room, theme, this.identity)
-      this.overlay = draw(this.svg, "g", { class: "overlay" })
-      this.pointed = null
-    }
-    this.show(this.position, null)
+    if (signature === this.drawn) return false
+    this.drawn = signature
+    this.theme = theme
+    this.room = geometry(frame, width, theme)
+    this.stageNode.style.height = `${this.room.height}px`
+    this.parts = drawFrame(this.svg, frame, this.room, theme, this.identity)
+    this.overlay = draw(this.svg, "g", { class: "overlay" })
+    this.pointed = null
+    return true
   }
 
   // Draws the step at that position; `since` is when the reader asked for it, for the measure.

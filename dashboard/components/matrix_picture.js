@@ -7,6 +7,7 @@ const MOST_NUMBERS = 12
 const GAP = 30
 const BELOW = 14 // between rows of panels
 const NAME = { few: 13, many: 11 } // size of the rows' names; where not all fit, every n-th is written
+const TIGHT = 0.88 // a name's height, of its size
 const LARGEST_CELL = 140
 const NARROWEST = [[4, 200], [12, 300], [Infinity, 420]] // of panels beside each other, by their rows
 const CELL_OF_NUMBER = 34 // no number is written in a smaller cell
@@ -26,11 +27,13 @@ function draw(parent, tag, attributes = {}, text) {
   return made
 }
 
-// Widths of text, from one canvas.
+// Widths of text, from one canvas. A font is read anew each time that it is set.
 const measure = (() => {
   const context = document.createElement("canvas").getContext("2d")
+  let set = ""
   return (text, size, family, weight = 400) => {
-    context.font = `${weight} ${size}px ${family}`
+    const font = `${weight} ${size}px ${family}`
+    if (font !== set) context.font = set = font
     return context.measureText(text).width
   }
 })()
@@ -47,12 +50,14 @@ function fitted(text, width, size, family, weight) {
 
 // ---- colours
 
-function rgb(colour) {
-  const context = document.createElement("canvas").getContext("2d")
-  context.fillStyle = colour
-  context.fillRect(0, 0, 1, 1)
-  return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)]
-}
+const rgb = (() => {
+  const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true })
+  return (colour) => {
+    context.fillStyle = colour
+    context.fillRect(0, 0, 1, 1)
+    return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)]
+  }
+})()
 
 // Relative luminance. On a lighter colour than MIDDLE dark words have more contrast than white ones.
 const lightness = (colour) => [0.2126, 0.7152, 0.0722].reduce((sum, weight, i) => sum + weight * (colour[i] / 255) ** 2.2, 0)
@@ -78,7 +83,7 @@ function themeOf(element, stops) {
   })
   const page = rgb(theme.page)
   const faded = table.map((colour) => colour.map((part, i) => Math.round(part + (page[i] - part) * FADED)))
-  theme.scale = { ...coloursOf(table), faded: coloursOf(faded) }
+  theme.scale = { ...coloursOf(table), faded: coloursOf(faded), same: coloursOf([rgb(theme.border)]) }
   return theme
 }
 
@@ -146,6 +151,15 @@ function shadesOf(panel, stack, theme, step, row, column) {
   return isFaded(verdictAt(panel, stack, step, row, column)) ? scale.faded : scale
 }
 
+// The column in which a row meets itself: its correlation is 1, whatever was learned. Blocks of features do not.
+const sameColumn = ({ rows, columns }, row) => (rows.block === 1 ? row + rows.start - columns.start : -1)
+
+// The colour of a cell, red, green, blue; grey where a row meets itself.
+function groundOf(frame, panel, stack, theme, step, row, column) {
+  if (column === sameColumn(frame, row)) return theme.scale.same.table[0]
+  return shadesOf(panel, stack, theme, step, row, column).table[colourAt(stack, step, row, column)]
+}
+
 // The 95% interval of a cell that is tested; of one seed there is none.
 function intervalAt({ verdicts }, stack, row, column) {
   const place = stack.places[row * stack.columns + column]
@@ -166,7 +180,7 @@ function geometry(frame, width, theme) {
   const [down, wide] = [rows.names.length, columns.names.length]
   const few = Math.max(down, wide) <= MOST_NUMBERS
   // A small matrix stays small: matrix, variances and the pair's line are seen together.
-  const side = Math.min(panels === 1 ? 800 : 680, Math.max(panels === 1 ? 420 : 270, 44 * Math.max(down, wide)))
+  const side = Math.min(panels === 1 ? 800 : 680, Math.max(panels === 1 ? 420 : 320, 44 * Math.max(down, wide)))
   const strip = rows.groups.some(Boolean) ? 9 : 0
   const font = few ? NAME.few : NAME.many
   const { named } = frame
@@ -176,21 +190,23 @@ function geometry(frame, width, theme) {
   const around = strip + block + 2
   const left = (named ? Math.min(widest(rows), limit) + 6 : 0) + around
   const hasBars = frame.panels.some((panel) => panel.variances)
-  const bars = hasBars ? clamp(widestPanel * (panels === 1 ? 0.22 : 0.14), few ? 108 : 58, few ? 150 : 100) : 0
+  const bars = hasBars ? clamp(widestPanel * (panels === 1 ? 0.22 : 0.14), few ? 108 : 58, few ? 150 : 64) : 0
   const cell = Math.min((widestPanel - left - bars - 2) / wide, side / Math.max(down, wide), LARGEST_CELL)
   const upright = wide <= 6 && widest(columns) < cell
   const names = named ? (upright ? 18 : Math.min(widest(columns), limit) + 6) : 0
   const top = Math.max(names + around, hasBars ? 18 : 0)
   const each = Math.min(widestPanel, Math.max(left + cell * wide + bars, 300))
   const head = frame.panels.some((panel) => panel.steps.length || panel.note) ? 38 : frame.panels.some((panel) => panel.title) ? 24 : 0
-  const key = rows.legend.length ? 24 : 0
+  // The colours of tasks are named beside their blocks, or above.
+  const fits = ([start, end, name]) => measure(name, 13, theme.family, 600) <= (end - start) * cell
+  const key = rows.legend.length && !(block && rows.stretches.every(fits)) ? 24 : 0
   const tall = head + top + cell * down + 36 + BELOW
   const at = (panel) => ({ x: (panel % across) * (each + GAP), y: key + Math.floor(panel / across) * tall })
   return {
-    width, height: key + Math.ceil(panels / across) * tall,
+    width, key, height: key + Math.ceil(panels / across) * tall,
     each, left, top, cell, head, font, named, upright, strip, block, down, wide, limit, at, bars,
     numbers: few && cell >= CELL_OF_NUMBER,
-    every: Math.ceil(font / cell),
+    every: Math.ceil((TIGHT * font) / cell),
     barRoom: bars - 14 - (few ? 46 : 4), // the length of the longest bar
     origin: (panel) => ({ x: at(panel).x + left, y: at(panel).y + head + top }),
   }
@@ -208,7 +224,7 @@ function drawFrame(svg, frame, room, theme, identity) {
   })
   draw(hatch, "line", { x1: 0, y1: 0, x2: 0, y2: 6, stroke: theme.muted, "stroke-width": 1.6, "stroke-opacity": 0.75 })
   let x = 0
-  for (const { name, colour } of frame.rows.legend) {
+  for (const { name, colour } of room.key ? frame.rows.legend : []) {
     draw(svg, "rect", { x, y: 4, width: 11, height: 11, rx: 2, fill: theme.resolve(colour) })
     draw(svg, "text", { x: x + 16, y: 14, "font-size": 12, fill: theme.text }, name)
     x += 34 + measure(name, 12, theme.family)
@@ -253,7 +269,11 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
       "font-size": size, "text-anchor": "middle", "dominant-baseline": "central",
     }),
   )
-  drawScale(group, defs, panel, room, theme, { x: origin.x, y: origin.y + height + 10 }, identity, index)
+  // One scale for all panels that have it.
+  const isNew = (one) => one.limit !== panel.limit || (!one.impossible.length && panel.impossible.length)
+  if (frame.panels.slice(0, index).every(isNew)) {
+    drawScale(group, defs, panel, room, theme, { x: origin.x, y: origin.y + height + 10 }, identity, index)
+  }
   const marks = ["#14181C", "#FFFFFF"].map((colour) => ({
     filled: draw(group, "path", { fill: colour, class: "marks" }),
     drawn: draw(group, "path", { fill: "none", stroke: colour, "stroke-width": 1.4, class: "marks" }),
@@ -289,7 +309,7 @@ function paintBars(bars, stack, frame, room, step) {
     title.textContent = `${frame.rows.names[row]}: variance ${significant(value, 3)}`
     if (!text) return
     text.setAttribute("x", x + length + 6)
-    text.textContent = significant(value, 2)
+    text.textContent = value < 0.01 ? "< 0.01" : significant(value, 2)
   })
 }
 
@@ -368,16 +388,16 @@ function paint(canvas, frame, stacks, parts, room, theme, step) {
   frame.panels.forEach((panel, index) => {
     const stack = stacks[index]
     const origin = room.origin(index)
-    const image = pixels(stack, panel, theme, step)
+    const image = pixels(frame, stack, panel, theme, step)
     context.drawImage(image, origin.x, origin.y, room.cell * room.wide, room.cell * room.down)
     paintBars(parts[index].bars, stack, frame, room, step)
     paintMarks(parts[index].marks, panel, stack, room, theme, step, origin)
     parts[index].texts.forEach((text, place) => {
       const [row, column] = [Math.floor(place / room.wide), place % room.wide]
       const value = valueAt(stack, step, row, column)
-      const { table } = shadesOf(panel, stack, theme, step, row, column)
+      const ink = lightness(groundOf(frame, panel, stack, theme, step, row, column)) > MIDDLE ? "#14181C" : "#FFFFFF"
       text.textContent = isImpossible(panel, row, column) ? "" : value === null ? "–" : written(value, 2)
-      text.setAttribute("fill", lightness(table[colourAt(stack, step, row, column)]) > MIDDLE ? "#14181C" : "#FFFFFF")
+      text.setAttribute("fill", column === sameColumn(frame, row) ? theme.muted : ink)
     })
   })
 }
@@ -406,7 +426,7 @@ function paintMarks(marks, panel, stack, room, theme, step, origin) {
 }
 
 // The matrix as an image of a pixel per cell.
-function pixels(stack, panel, theme, step) {
+function pixels(frame, stack, panel, theme, step) {
   stack.canvas ??= Object.assign(document.createElement("canvas"), { width: stack.columns, height: stack.rows })
   const context = stack.canvas.getContext("2d")
   stack.image ??= context.createImageData(stack.columns, stack.rows)
@@ -419,6 +439,10 @@ function pixels(stack, panel, theme, step) {
     const stored = numbers[start + places[cell]]
     const colours = codes && isFaded(codes[places[cell]]) ? faded.packed : packed
     target[cell] = colours[stored === none ? HALF : HALF + Math.round((stored * HALF) / most)]
+  }
+  for (let row = 0; row < stack.rows; row += 1) {
+    const column = sameColumn(frame, row)
+    if (column >= 0 && column < stack.columns) target[row * stack.columns + column] = theme.scale.same.packed[0]
   }
   context.putImageData(stack.image, 0, 0)
   return stack.canvas
@@ -437,11 +461,10 @@ function asSVG(svg, frame, stacks, room, theme, step) {
     const { x, y } = room.origin(index)
     for (let cell = 0; cell < room.down * room.wide; cell += 1) {
       const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
-      const { css } = shadesOf(panel, stacks[index], theme, step, row, column)
+      const ground = groundOf(frame, panel, stacks[index], theme, step, row, column)
       draw(cells, "rect", {
         x: (x + column * room.cell).toFixed(2), y: (y + row * room.cell).toFixed(2),
-        width: room.cell.toFixed(2), height: room.cell.toFixed(2),
-        fill: css(colourAt(stacks[index], step, row, column)),
+        width: room.cell.toFixed(2), height: room.cell.toFixed(2), fill: `rgb(${ground.join(",")})`,
       })
     }
   })

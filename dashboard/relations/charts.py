@@ -35,6 +35,8 @@ from dashboard.theme import BORDER, MATRIX_SCALE, MUTED, TEXT, faint
 
 _SEED = "#8A939B"
 _MANY_STEPS = 30
+_ROOM = 0.03
+"""So far a line may go beyond the last number of its axis."""
 _LEGEND = LEGEND_ON_TOP | {"y": 1.02, "font": {"size": 12, "color": TEXT}}
 
 
@@ -180,11 +182,14 @@ class Course:
     seeds: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
 
-def course_chart(courses: Sequence[Course], at: int, height: int, *, by_share: bool = False) -> Figure:
+def course_chart(
+    courses: Sequence[Course], at: int, height: int, *, by_share: bool = False, legend: bool = True
+) -> Figure:
     """Correlations over training, with the position that is shown.
-    `by_share`: over the share of training, for runs of other steps.
+    `by_share`: over the share of training, for runs of other steps. `legend`: names of several lines.
     """
-    chart = Chart(height, margin={"l": 47, "r": 12, "t": 26, "b": 44}, showlegend=len(courses) > 1)
+    named = legend and len(courses) > 1
+    chart = Chart(height, margin={"l": 47, "r": 12, "t": 26 if named else 8, "b": 44}, showlegend=named)
     chart.add_line(y=0, line={"color": MUTED, "width": 1})
     chart.add_line(x=float(courses[0].x[at]), line={"color": BORDER, "width": 6}, layer="below")
     unit = "%{x}% of training" if by_share else "step %{x:,}"
@@ -217,13 +222,24 @@ def course_chart(courses: Sequence[Course], at: int, height: int, *, by_share: b
     chart.layout["xaxis"] = axis(
         "Share of training, %" if by_share else "Step", showgrid=False, rangemode="tozero"
     )
-    chart.layout["yaxis"] = _correlations()
+    spreads = [(each.values - each.spread, each.values + each.spread) for each in courses if each.spread.size]
+    chart.layout["yaxis"] = _correlations(
+        [*(each.values for each in courses), *(end for of in spreads for end in of)]
+    )
     chart.layout["legend"] = _LEGEND
     return chart.figure()
 
 
-def _correlations() -> dict[str, Any]:
-    return axis("", range=[-1.05, 1.05], tickvals=[-1, -0.5, 0, 0.5, 1])
+def _correlations(drawn: Sequence[Floats]) -> dict[str, Any]:
+    """The axis of these correlations: from 0 in halves to what is drawn, at most from −1 to 1."""
+    values = np.concatenate([np.zeros(1), *drawn])
+    values = values[np.isfinite(values)].clip(-1, 1)
+    bottom = min(0, math.floor(2 * (values.min() + _ROOM))) / 2
+    top = max(0, math.ceil(2 * (values.max() - _ROOM))) / 2
+    if bottom == top:
+        bottom, top = -0.5, 0.5
+    room = 1.5 * _ROOM
+    return axis("", range=[bottom - room, top + room], tickvals=np.arange(bottom, top + 0.25, 0.5).tolist())
 
 
 @dataclass(frozen=True)
@@ -270,6 +286,7 @@ def against_chart(lines: Sequence[AgainstLine], series: Series, height: int) -> 
     ticks = {"tickmode": "array", "tickvals": values, "ticktext": [series.value_text(at) for at in values]}
     scale = {"type": "log"} if is_log(values) else {}
     chart.layout["xaxis"] = axis(plotly_text(series.title), showgrid=False, **ticks, **scale)
-    chart.layout["yaxis"] = _correlations()
+    every = [(cell.mean, *(cell.interval or ())) for line in lines for cell in line.cells.values()]
+    chart.layout["yaxis"] = _correlations([np.array(each) for each in every])
     chart.layout["legend"] = _LEGEND
     return chart.figure()

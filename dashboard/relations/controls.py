@@ -84,7 +84,7 @@ def select(runs: Sequence[Run]) -> Selection:
     mrn = [run for run in runs if run.config.paradigm == "mrn"]
     embedding = [run for run in runs if run.config.embeds_tasks]
     modes = (MODES if mrn else {}) | ({EMBEDDING: "Embeddings"} if embedding else {})
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="relations_controls"):
         # The style sheet greys what none of these runs learned, by the name of the container.
         missing = [mode for mode in MODES if mrn and not any(mode in run.config.learned for run in mrn)]
         with st.container(key="-".join(["not_learned", *missing]), width="content"):

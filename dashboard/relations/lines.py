@@ -18,7 +18,7 @@ from dashboard.relations.charts import AgainstLine, Course, against_chart, cours
 from dashboard.relations.cut import Pair
 from dashboard.relations.snapshots import RelationsState
 from dashboard.relations.verdicts import Decided
-from dashboard.relations.views import Bools, Floats, signed
+from dashboard.relations.views import Bools, Floats
 from dashboard.shared import resources
 from dashboard.shared.selection import choice, segments
 from dashboard.text import escape
@@ -32,7 +32,20 @@ _LONG, _LEGEND_LINE = 32, 20
 _AGAINST, _TRAINING = "against", "training"
 
 
-def draw_lines(state: RelationsState, answer: Decided, pair: Pair | None, learnable: Bools) -> None:
+def few_pairs(state: RelationsState, learnable: Bools) -> list[tuple[int, int]]:
+    """All pairs that can be related, of one matrix of so few tasks that each has a line; else none."""
+    is_few = state.is_single and state.mode == "task" and len(state.shared.rows) <= FEW_TASKS
+    return [(i, j) for i, j in np.argwhere(np.triu(learnable, 1)).tolist()] if is_few else []
+
+
+def pair_colours(few: Sequence[tuple[int, int]]) -> list[str]:
+    """The colours of their lines; a single one has none."""
+    return [ramp(index + 1) if len(few) > 1 else "" for index in range(len(few))]
+
+
+def draw_lines(
+    state: RelationsState, answer: Decided, pair: Pair | None, few: Sequence[tuple[int, int]]
+) -> None:
     """Draws correlations against the number in which the configurations differ, or over training.
 
     Where there is no such chart a sentence says why.
@@ -54,7 +67,7 @@ def draw_lines(state: RelationsState, answer: Decided, pair: Pair | None, learna
     if view == _AGAINST:
         _against(state, named[name], answer.tables, pair)
     else:
-        _over_training(state, pair, learnable)
+        _over_training(state, pair, few)
 
 
 def _sweeps(state: RelationsState, answer: Decided) -> list[Series]:
@@ -127,12 +140,11 @@ def _cell(table: RelationTable, pair: Pair) -> CellVerdict | None:
     return table.verdicts.cell(i, j) if table.verdicts.tested[i, j] else None
 
 
-def _over_training(state: RelationsState, pair: Pair | None, learnable: Bools) -> None:
-    """Draws all pairs of few tasks, else one pair: of one matrix its seeds too, of several their means."""
+def _over_training(state: RelationsState, pair: Pair | None, few: Sequence[tuple[int, int]]) -> None:
+    """Draws the few pairs, else one pair: of one matrix its seeds too, of several their means."""
     names = state.shared.rows.names
     short = without_shared(names)
-    of_all = state.is_single and state.mode == "task" and len(names) <= FEW_TASKS
-    places = [(i, j) for i, j in np.argwhere(np.triu(learnable, 1)).tolist()] if of_all else []
+    places = list(few)
     if not places and pair is not None:
         places = [(names.index(pair[0]), names.index(pair[1]))]
     if not places:
@@ -146,22 +158,20 @@ def _over_training(state: RelationsState, pair: Pair | None, learnable: Bools) -
         for of in trajectories
     ]
     courses = []
-    for index, (i, j) in enumerate(places):
+    for (i, j), colour in zip(places, pair_colours(places), strict=True):
         values = views.pair_values(trajectories, state.mode, state.shared.places, i, j)
         title = f"{short[names[i]]} – {short[names[j]]}"
-        courses += _courses(state, values, xs, title, ramp(index + 1) if len(places) > 1 else "")
+        courses += _courses(state, values, xs, title, colour)
     if len(places) == 1:
-        here = [course.values[state.at] for course in courses]
-        value = f": {signed(float(here[0]), 3)}" if len(here) == 1 else ""
-        ((i, j),) = places
-        first, second = (escape(short[names[place]]) for place in (i, j))
-        st.markdown(f"**{first}** and **{second}** over training{value}")
+        first, second = (escape(short[names[place]]) for place in places[0])
+        st.markdown(f"**{first}** and **{second}** over training")
     chart(
         course_chart(
             courses,
             state.at,
-            _HEIGHT + _legend_height([course.name for course in courses]),
+            _HEIGHT + (0 if state.is_single else _legend_height([course.name for course in courses])),
             by_share=not state.steps.exact,
+            legend=not state.is_single,  # the list beside it is one
         ),
         key="relations_course",
         revision=f"{[run.id for run in state.runs]} {places}",

@@ -27,7 +27,8 @@ from dashboard.relations.views import (
 # whose values are exact. Labels are never averaged: each has a name.
 _MOST_ALONE, _MOST_BESIDE, _ZOOMED = 192, 128, 64
 
-_SAME_BELOW = 0.005
+_ABOUT_ONE = 0.05
+"""Variances of all rows so near to their mean are no news: they have no bars."""
 
 Corner = tuple[int, int]
 """The first row and column of a part of the feature matrix, in the order drawn."""
@@ -121,7 +122,7 @@ def picture(
             steps = steps or tuple(key.step for key in trajectory.keys)
         values = np.mean(means, axis=0)
         spread = np.mean(spreads, axis=0)
-        has_bars = is_learned and len(groups) == 1 and not _are_equal(spread)
+        has_bars = is_learned and len(groups) == 1 and not _are_about_one(spread)
         panels.append(
             Panel(
                 group.title,
@@ -146,8 +147,10 @@ def picture(
         tasks = [trajectories[0].run.config.tasks.index(name) for name in drawn.names]
         cosines = np.asarray(gradients[np.ix_(tasks, tasks)], dtype=np.float32)[None]
         panels.append(Panel("Gradient cosine", "correlation", 1.0, cosines))
-    if len(groups) == 1:  # its name stands above
-        panels[0] = replace(panels[0], title="Learned" if len(panels) > 1 else "", note="", steps=())
+    if len(panels) > len(groups):
+        panels[0] = replace(panels[0], title="Learned")
+    if len(groups) == 1:  # the slider tells its steps
+        panels[0] = replace(panels[0], steps=())
     return Picture(mode, rows, columns, tuple(panels))
 
 
@@ -155,9 +158,9 @@ def _variances(learned: Relations, mode: str, rows: Places, block: int) -> Float
     return np.divide(*_sums(variances(learned, mode)[rows], block))
 
 
-def _are_equal(values: Floats) -> bool:
-    """Whether the values (k, n) of each step read the same with two decimals."""
-    return bool(np.ptp(values, axis=1).max(initial=0.0) < _SAME_BELOW)
+def _are_about_one(values: Floats) -> bool:
+    """Whether the variances (k, n) of all rows are about their mean, at every step."""
+    return bool(np.abs(values - 1).max(initial=0.0) < _ABOUT_ONE)
 
 
 def _difference(title: str, a: Floats, b: Floats, impossible: tuple[Block, ...]) -> Panel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,29 +18,30 @@ from core.results.relation_gains import relation_gains
 from core.store.types import ACTIVE
 from core.wording import capitalised, plural, without_shared
 from dashboard.components.charts import matrix_player
+from dashboard.components.relation_list import PairColumn, PairLine, relation_list
 from dashboard.relations import summary, views
 from dashboard.relations.controls import MODES, PLAYER, Selection
 from dashboard.relations.cut import Pair, cut_link
-from dashboard.relations.lines import FEW_TASKS, draw_lines
+from dashboard.relations.lines import draw_lines, few_pairs, pair_colours
 from dashboard.relations.snapshots import PlayerData, RelationsState, corner, player_data, read_snapshots
 from dashboard.relations.verdicts import decided, draw_basis
-from dashboard.relations.views import BEYOND, MARKS, Bools, Floats, interval_text, signed
+from dashboard.relations.views import BEYOND, Bools, Floats, signed
 from dashboard.shared import resources
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import segments, set_parameter
 from dashboard.text import escape
 
-_AMONG = {"all": "All", "within": "Within a task", "between": "Between tasks"}
+_AMONG = {"between": "Between tasks", "within": "Within a task", "all": "All"}
 _HELP = {
-    "r": "The correlation at this step.",
+    "Correlation": "From −1 to 1, at this step.",
+    "95% interval": "Of the mean over seeds.",
     "Cosine": "The cosine of the two tasks' embeddings at this step.",
     BEYOND: "Learned less gold.",
     **{title: f"{capitalised(meaning)}." for title, meaning in STATISTIC_MEANINGS.items()},
 }
+_KINDS: Mapping[str, Literal["number quiet", "text"]] = {"95% interval": "number quiet", "Verdict": "text"}
 _TALL = 12
-_SHORT_NAME, _NAME_WIDTH = 24, 150
-"""Longer names of rows have columns of this width, so that the numbers after them stay in sight."""
-_FEW_WIDE, _MANY_WIDE = (9, 11), (3, 2)
+_FEW_WIDE, _MANY_WIDE = (9, 11), (13, 7)
 """The widths of the matrix and of what stands beside it."""
 
 
@@ -65,70 +66,40 @@ def draw(selection: Selection) -> None:
     gold = _gold(state) if selection.gold else None
     is_last = state.at == len(state.steps.steps) - 1
     verdicts = answer.of_matrices if is_last else (None,) * len(means)
+    few = few_pairs(state, _learnable(state, "all"))
     summary.draw_answer(state, answer, values, learned)
-    if answer.shown(state):
-        draw_basis(state, answer)
     summary.run_warnings(state)
-    summary.draw_scores(state)
-    pair = _chosen_pair(state)
-    if state.is_single and len(data.frame["panels"]) == 1:
-        left, right = st.columns(_FEW_WIDE if _is_few(state) else _MANY_WIDE, gap="large")
+    is_alone = state.is_single and len(data.frame["panels"]) == 1
+    if is_alone:
+        left, right = st.columns(_FEW_WIDE if few else _MANY_WIDE, gap="medium")
         table, line = right.container(), right.container()
-        with left:
-            _player(state, data)
     else:
+        left = st.container()
+    with left:
         _player(state, data)
+        summary.reading(state, values, learned, has_bars=bool(data.frame["panels"][0]["variances"]))
+        draw_basis(state, answer)
+        if selection.gold:
+            summary.gold_agreement(state, means[0], gold)
+    if not is_alone:
         line, table = st.columns(2, gap="large")
-    if gold is not None or selection.gold:
-        summary.gold_agreement(state, means[0], gold)
     with table:
-        if state.is_single and _is_few(state) and gold is None:
-            pair = pair or _first_pair(state)
-            _pair_lines(state, means[0], verdicts[0])
-        else:
-            pair = _pair_table(state, means, gold, verdicts)
+        pair = _pair_list(state, few, means, gold, verdicts)
     with line:
-        draw_lines(state, answer, pair, _learnable(state, "all"))
-    if state.is_single:
-        cut_link(state.runs[0], state.mode, state.shared.rows, _chosen_pair(state))
+        draw_lines(state, answer, pair, few)
+        if state.is_single:
+            cut_link(state.runs[0], state.mode, state.shared.rows, _chosen_pair(state))
     if not state.is_learned:
-        summary.embedding_note(state)
         return
-    summary.rank_note(state, learned, has_bars=any(panel["variances"] for panel in data.frame["panels"]))
     with st.expander("In numbers", key="relations_in_numbers", on_change="rerun") as numbers:
         if numbers.open:  # a table takes a browser a tenth of a second
+            summary.describe_scores(state)
             _numbers(state, learned)
             summary.describe_runs(state.groups)
     if state.is_single:
         _planted(state, means[0])
         if state.mode == "label" and answer.shown(state):
             _gains(state)
-
-
-def _is_few(state: RelationsState) -> bool:
-    """Whether there are so few pairs that all of them have a line."""
-    return state.mode == "task" and len(state.shared.rows.names) <= FEW_TASKS
-
-
-def _first_pair(state: RelationsState) -> Pair | None:
-    names, rows = state.shared.rows.names, np.argwhere(np.triu(_learnable(state, "all"), 1))
-    return (names[rows[0][0]], names[rows[0][1]]) if len(rows) else None
-
-
-def _pair_lines(state: RelationsState, mean: Floats, verdicts: RelationVerdicts | None) -> None:
-    """Draws a line for each pair that can be related, with its verdict."""
-    names = state.shared.rows.names
-    short = {name: escape(text) for name, text in without_shared(names).items()}
-    lines = []
-    for i, j in np.argwhere(np.triu(_learnable(state, "all"), 1)).tolist():
-        text = f"**{short[names[i]]}** and **{short[names[j]]}**: {signed(float(mean[i, j]))}"
-        if verdicts is not None and verdicts.tested[i, j]:
-            cell = verdicts.cell(i, j)
-            text = f"{text} {escape(interval_text(cell))}, {cell.verdict} {MARKS[cell.verdict]}".rstrip()
-        lines.append(text)
-    st.markdown("  \n".join(lines) or "No pair can be related here.")
-    if lines and state.is_learned:
-        st.caption("Click a cell of the matrix to choose its pair; the link of a pair can be cut.")
 
 
 def _gold(state: RelationsState) -> Floats | None:
@@ -195,25 +166,29 @@ def _table(frame: pd.DataFrame, key: str, alt: str, **settings: Any) -> None:
     data_table(frame, forms=forms, key=key, height=height, column_config=config, alt=alt, **settings)
 
 
-def _pair_table(
+def _pair_list(
     state: RelationsState,
+    few: Sequence[tuple[int, int]],
     means: Sequence[Floats],
     gold: Floats | None,
     verdicts: Sequence[RelationVerdicts | None],
 ) -> Pair | None:
-    """Draws the strongest pairs; returns the pair to draw over training, by default the first one."""
+    """Draws the `few` pairs that all have a line, or else the strongest.
+
+    Returns the pair to draw over training: the chosen one, by default the first.
+    """
     chosen, names = _chosen_pair(state), state.shared.rows.names
-    where = "" if state.is_single else " in any of these matrices"
-    st.markdown(f"**Strongest pairs**{where} at this step")
-    among = segments("Pairs", _AMONG, key="pairs") if state.mode == "label" else "all"
+    among = "all"
+    if not few:
+        where = "" if state.is_single else " in any of these matrices"
+        st.markdown(f"**Strongest pairs**{where} at this step", help="Press one, or a cell, to see its line.")
+        among = _among(state)
     titles = state.short_titles
     if state.is_single:
-        titles = ["r" if state.is_learned else "Cosine"]
-    columns = dict(zip(titles, means, strict=True))
-    of_columns = dict(zip(titles, verdicts, strict=True))
+        titles = ["Correlation" if state.is_learned else "Cosine"]
     possible = _learnable(state, among)
-    short = without_shared(names)
-    table = views.strongest(columns, possible, names, of_columns)
+    of_verdicts = dict(zip(titles, verdicts, strict=True))
+    table = views.strongest(dict(zip(titles, means, strict=True)), possible, names, of_verdicts, only=few)
     if gold is not None:
         places = [tuple(map(names.index, pair)) for pair in zip(table["First"], table["Second"], strict=True)]
         table["Gold"] = [float(gold[at]) for at in places]
@@ -227,26 +202,39 @@ def _pair_table(
         st.caption(none)
         return chosen
     pairs: list[Pair] = list(zip(table["First"], table["Second"], strict=True))
-    key = f"relations_pairs_{state.selection.mode}_{len(titles)}"
-
-    def selected() -> None:
-        rows = st.session_state[key]["selection"]["rows"]
-        if rows and rows[0] < len(pairs):
-            st.query_params["pair"] = list(pairs[rows[0]])
-
-    narrow = st.column_config.TextColumn(width=_NAME_WIDTH)
-    _table(
-        table.assign(First=table["First"].map(short), Second=table["Second"].map(short)),
-        key,
-        f"Strongest pairs, by the size of their {'correlation' if state.is_learned else 'cosine'}",
-        on_select=selected,
-        selection_mode="single-row",
-        column_config={}
-        if max(map(len, short.values())) <= _SHORT_NAME
-        else {"First": narrow, "Second": narrow},
+    shown, short = chosen or pairs[0], without_shared(names)
+    columns = [
+        PairColumn(name, _HELP.get(name, ""), _KINDS.get(name, "number"))
+        for name in map(str, list(table)[2:])
+    ]
+    lines = [
+        PairLine(
+            pair,
+            (short[pair[0]], short[pair[1]]),
+            [value if isinstance(value, str) else signed(value) for value in row[2:]],
+            {*pair} == {*shown},
+            colour,
+        )
+        for pair, row, colour in zip(
+            pairs, table.itertuples(index=False), pair_colours(few) or [""] * len(pairs), strict=True
+        )
+    ]
+    relation_list(
+        lines,
+        columns,
+        alt=f"Strongest pairs, by the size of their {'correlation' if state.is_learned else 'cosine'}",
+        key="relations_pairs",
+        choose=lambda pair: st.query_params.update({"pair": list(pair)}),
     )
-    st.caption("Select a pair, or click a cell of the matrix, to see its line over training.")
-    return chosen or pairs[0]
+    return shown
+
+
+def _among(state: RelationsState) -> str:
+    """Which pairs of labels are listed: by default those between tasks, where there are any."""
+    if state.mode != "label":
+        return "all"
+    offered = _AMONG if _learnable(state, "between").any() else {"all": _AMONG["all"]}
+    return segments("Pairs", offered, key="pairs")
 
 
 def _learnable(state: RelationsState, among: str) -> Bools:

@@ -1,6 +1,6 @@
 """Sentences on the matrix shown, made from its numbers.
 
-`names` (n) are the rows', escaped; `values` (runs, n, n) their correlations; `possible` (n, n) marks pairs
+`names` (n) are the rows'; `values` (runs, n, n) their correlations; `possible` (n, n) marks pairs
 that could be learned and have training words.
 """
 
@@ -39,15 +39,11 @@ Pair = tuple[int, int]
 
 
 def _names(names: Sequence[str], pair: Pair) -> str:
-    return f"**{names[pair[0]]}** and **{names[pair[1]]}**"
+    return f"{names[pair[0]]} and {names[pair[1]]}"
 
 
 def _degree(value: float) -> str:
     return next(word for least, word in _STRENGTHS if abs(round(value, 2)) >= least)
-
-
-def _strength(value: float) -> str:
-    return f"{_degree(value)} {'related' if value > 0 else 'opposed'} ({signed(value)})"
 
 
 def _ranked(sizes: Floats, possible: Bools) -> list[Pair]:
@@ -139,21 +135,15 @@ def read_embeddings(names: Sequence[str], values: Floats) -> str:
     return f"Task embeddings: {all_of(parts)}.{rest}" + _over_seeds(names, values, shown)
 
 
-def read_features(names: Sequence[str], values: Floats, ranks: Sequence[float]) -> str:
-    """How many directions the heads use, and the strongest pair."""
-    size, rank = len(names), float(np.mean(ranks))
+def read_features(size: int, ranks: Sequence[float]) -> str:
+    """Over how many directions the variance of so many features spreads, by each run's effective rank."""
+    rank = float(np.mean(ranks))
     word = next(word for least, word in _REDUNDANCY if rank >= least * size)
-    spread = f", {min(ranks):.0f} to {max(ranks):.0f} over {len(ranks)} seeds" if len(ranks) > 1 else ""
-    mean = values.mean(axis=0) * (1 - np.eye(size))
-    at = int(np.abs(mean).argmax())
-    pair = (at // size, at % size)
-    text = (
-        f"To these heads the features are {word}: their variance spreads over **{rank:.0f} of {size} "
-        f"directions** (effective rank{spread})."
+    spread = f" ({min(ranks):.0f} to {max(ranks):.0f} over {len(ranks)} seeds)" if len(ranks) > 1 else ""
+    return (
+        f"To these heads the features are {word}: their variance spreads over {rank:.0f} of {size} "
+        f"directions{spread}."
     )
-    if abs(mean[pair].round(2)) >= _NEGLIGIBLE:
-        text += f" The strongest pair, {_names(names, pair)}, is {_strength(mean[pair])}."
-    return text
 
 
 def read_parts(parts: Sequence[str], size: int) -> str:
@@ -177,34 +167,28 @@ def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None)
     )
     if nearly_one > 50:
         return (
-            f"{nearly_one:.0f}% of the learned correlations are at ±{_NEARLY_ONE} or beyond. Their size "
-            "depends on λ: a λ that is large for the data drives related rows to ±1. Trust the order in "
-            "which pairs became strong rather than the final values, and compare a smaller λ."
+            f"{nearly_one:.0f}% of the correlations are at ±{_NEARLY_ONE} or beyond: a large λ drives "
+            "related rows to ±1. Trust the order in which pairs became strong, and compare a smaller λ."
         )
     if mode != "label" or alike < _MANY_ALIKE:
         return ""
-    counted = (
-        "Much of it is counted, not learned: under cooccurrence, a label's row in another task is the mean "
-        "of that task's rows over the same words. Where these are mostly O, most labels get the row of O. "
-    )
+    counted = ", much of it counted by the alignment and not learned" if alignment == "cooccurrence" else ""
     return (
-        f"{alike:.0f}% of the pairs are at {_ALIKE} or above: most labels have much in common. "
-        f"{counted if alignment == 'cooccurrence' else ''}"
-        "Look at the lowest pairs; values near 1 carry little information here."
+        f"{alike:.0f}% of the pairs are at {_ALIKE} or above: most labels have much in common{counted}. "
+        "Look at the lowest pairs."
     )
 
 
-def read_rank(variances: Floats, rank: float, *, has_bars: bool) -> str:
-    """Returns the sentence on the effective rank and its causes: unequal variances or correlations.
-    The rank may be 1.2 of 3 with correlations near 0. NaN: no rank.
+def read_rank(variances: Floats, rank: float) -> str:
+    """A sentence on the effective rank and its causes: unequal variances or correlations.
+    The rank may be 1.2 of 3 with correlations near 0. Empty for NaN: no rank.
     """
-    text = "Bars: prior variance of each row, relative to the mean. " if has_bars else ""
     if not (math.isfinite(rank) and np.isfinite(variances).all()):
-        return text.rstrip()
+        return ""
     size = len(variances)
     causes = {"unequal variances": size - (alone := effective_rank(variances)), "correlations": alone - rank}
     known = {cause: share for cause, share in causes.items() if abs(share) >= _SAME_BELOW}
-    text += f"Effective rank {rank:.1f} of {size}"
+    text = f"Effective rank {rank:.1f} of {size}"
     if not known:
         return f"{text}."
     return f"{text}, {'mostly ' * (len(known) > 1)}from {max(known, key=known.__getitem__)}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import streamlit as st
 
 from core.config import FIELD_HELP
 from core.config.fields import NOTHING
-from core.evaluation.relation_verdicts import BOUND, NEGLIGIBLE, OPPOSED, RELATED
+from core.evaluation.relation_verdicts import NEGLIGIBLE, OPPOSED, RELATED
 from core.metrics import DEV_SCORE, STATISTIC_MEANINGS
 from core.metrics import PENALTY as PENALTY_METRIC
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
@@ -19,7 +18,7 @@ from core.registry import FROZEN, feature_parts, prior_spec
 from core.results.naming import run_name
 from core.results.relations import headline_of
 from core.store.types import ACTIVE, Run, RunState, RunWithFacts
-from core.wording import all_of, capitalised, first_of, number, plural, without_shared
+from core.wording import all_of, first_of, number, plural, without_shared
 from dashboard.relations import sentences, views
 from dashboard.relations.controls import EMBEDDING, MODES
 from dashboard.relations.snapshots import RelationsState, Snapshots
@@ -32,7 +31,7 @@ from dashboard.shared.states import empty, show_answer, show_note, show_reason, 
 from dashboard.text import coloured, escape
 from dashboard.theme import STATES
 
-_MOST_NAMED = 6
+_MOST_NAMED, _MOST_TITLES = 6, 3
 _OTHERWISE = {
     "exact": "exact, if tasks share label names",
     "cooccurrence": "cooccurrence, if they share sentences",
@@ -89,42 +88,70 @@ def draw_answer(state: RelationsState, answer: Decided, values: Floats, learned:
         st.markdown(f"{step}The {what} values that are not numbers.")
         return
     if tables := answer.shown(state):
-        show_answer(headline_of(tables, lambda name: short.get(name, name)), key="relations")
+        text = headline_of(tables, lambda name: short.get(name, name))
     elif answer.why_none:
-        show_answer(answer.why_none, key="relations")
-        _other_seeds(state)
+        text = answer.why_none
     elif not state.is_learned and state.is_single:
-        _reading(step + sentences.read_embeddings(list(map(escape, short.values())), values))
+        text = step + sentences.read_embeddings(list(short.values()), values)
     elif mode == "feature":
-        names = list(map(escape, short.values()))
         ranks = state.by_group(np.array(_ranks(learned, mode)))
         if state.is_single:
-            _reading(step + sentences.read_features(names, values, ranks[0].tolist()))
+            text = step + sentences.read_features(len(rows), ranks[0].tolist())
         else:
-            each = [
-                f"{of.mean():.0f} with {escape(g.title)}" for g, of in zip(state.groups, ranks, strict=True)
-            ]
-            _reading(f"{step}Effective rank of {len(rows)} features: {first_of(each, _MOST_NAMED)}.")
-    if not state.is_learned:
+            each = [f"{of.mean():.0f} with {g.title}" for g, of in zip(state.groups, ranks, strict=True)]
+            text = f"{step}Effective rank of {len(rows)} features: {first_of(each, _MOST_NAMED)}."
+    else:
         return
-    config = state.runs[0].config
-    is_recurrent = not (config.shared_dense or config.task_dense)
-    if (
-        mode == "feature"
-        and is_recurrent
-        and (parts := sentences.read_parts(feature_parts(config.encoder), len(rows)))
-    ):
-        st.caption(parts)
+    show_answer(text, key="relations")
+    if answer.why_none:
+        _other_seeds(state)
+
+
+_LOOKS = {
+    "task": ("the heads of two tasks weight the encoder's features alike", "in opposite ways"),
+    "label": (
+        "two labels are predicted from the same features",
+        "what speaks for one speaks against the other",
+    ),
+    "feature": ("the heads weight two features alike", "in opposite ways"),
+}
+_NO_GAIN = "That tasks are related does not mean that one helps the other: *Compare* shows gains."
+
+
+def reading(state: RelationsState, values: Floats, learned: Sequence[Relations], *, has_bars: bool) -> None:
+    """Draws how to read the matrix: its colours, its bars, what to be careful with."""
+    if not state.is_learned:
+        embedding_note(state)
+        return
+    mode, rows = state.mode, state.shared.rows
+    red, blue = _LOOKS[mode]
+    lines = [f"**Red**: {red}. **Blue**: {blue}. **No colour**: neither."]
+    if has_bars:
+        lines.append("**Bars**: how much the prior lets a row's weights vary, over the mean of all rows.")
     means = np.stack([of.mean(axis=0) for of in state.by_group(values)])
     firsts = [group.runs[0] for group in state.groups]
     learnable = ~views.impossible_pairs(firsts, mode, rows) & _seen(state)
-    if size := sentences.read_size(mode, means, learnable, firsts[0].alignment):
-        st.caption(size)
+    lines.append(sentences.read_size(mode, means, learnable, firsts[0].alignment))
+    lines.append(_NO_GAIN if mode != "feature" else _origin(state))
+    if state.is_single:
+        rank = float(np.mean(_ranks(learned, mode)))
+        of_runs = zip(learned, state.shared.places, strict=True)
+        each = [views.variances(covariances, mode)[places] for covariances, places in of_runs]
+        lines.append(sentences.read_rank(np.mean(each, axis=0), rank))
+    meaning = f"Effective rank: {STATISTIC_MEANINGS['Effective rank']}."
+    with st.container(gap=None, key="relations_reading"):
+        st.markdown("**How to read it**")
+        st.caption(
+            "\n".join(f"- {line}" for line in lines if line), help=meaning if state.is_single else None
+        )
 
 
-def _reading(text: str) -> None:
-    with st.container(key="relations_reading"):
-        st.markdown(text)
+def _origin(state: RelationsState) -> str:
+    """Which features of a recurrent encoder come from where; empty for others."""
+    config = state.runs[0].config
+    if config.shared_dense or config.task_dense:
+        return ""
+    return sentences.read_parts(feature_parts(config.encoder), len(state.shared.rows))
 
 
 def _seen(state: RelationsState) -> Bools:
@@ -166,19 +193,25 @@ def _ranks(learned: Sequence[Relations], mode: str) -> list[float]:
     return [covariance_statistics(covariances, mode).effective_rank for covariances in learned]
 
 
-def draw_scores(state: RelationsState) -> None:
-    """Draws what one matrix is of, with its dev scores at the step shown, and warnings of scores too low."""
+def describe_scores(state: RelationsState) -> None:
+    """Draws the dev scores at the step shown."""
+    for text in _with_titles(state.groups, [text for text, _ in _scores(state)]):
+        st.caption(text)
+
+
+def _warn_of_scores(state: RelationsState) -> None:
+    """Draws warnings of dev scores too low for relations to have a meaning, equal texts once."""
+    for text in _with_titles(state.groups, [warning for _, warning in _scores(state)]):
+        show_warning(text)
+
+
+def _scores(state: RelationsState) -> list[tuple[str, str]]:
+    """For each matrix the dev scores at the step shown, and a warning of low ones."""
     tasks = list(dict.fromkeys(task for run in state.runs for task in run.config.tasks))
     steps = {run.id: keys[state.at].step for run, keys in zip(state.runs, state.steps.keys, strict=True)}
     curves = resources.curve_series(state.runs, [DEV_SCORE.key(task) for task in tasks])
     scores = views.dev_scores(curves, steps)
-    scored, warnings = zip(*(_scores_in_words(group.runs, scores) for group in state.groups), strict=True)
-    if state.is_single:
-        st.caption(f"{escape(state.groups[0].name)}. {scored[0]}")
-    for text in filter(None, dict.fromkeys(warnings)):
-        titles = [g.title for g, of in zip(state.groups, warnings, strict=True) if of == text]
-        which = f"{escape(first_of(titles, 3))}: " if len(titles) < len(state.groups) else ""
-        show_warning(which + text)
+    return [_scores_in_words(group.runs, scores) for group in state.groups]
 
 
 def _scores_in_words(
@@ -217,17 +250,6 @@ def embedding_note(state: RelationsState) -> None:
     )
 
 
-def rank_note(state: RelationsState, learned: Sequence[Relations], *, has_bars: bool) -> None:
-    """Draws a note on the bars, and on the effective rank."""
-    mode = state.selection.mode
-    rank = float(np.mean(_ranks(learned, mode))) if state.is_single else math.nan
-    of_runs = zip(learned, state.shared.places, strict=True)
-    spread = np.mean([views.variances(covariances, mode)[places] for covariances, places in of_runs], axis=0)
-    if text := sentences.read_rank(spread, rank, has_bars=has_bars):
-        meaning = f"{capitalised(STATISTIC_MEANINGS['Effective rank'])}."
-        st.caption(text, help=meaning if math.isfinite(rank) else None)
-
-
 def not_learned(state: RelationsState) -> bool:
     """Whether none of the runs learned this covariance; if so, draws the reason and a way to learn it."""
     mode, runs = state.selection.mode, state.runs
@@ -261,7 +283,7 @@ def not_learned(state: RelationsState) -> bool:
 
 
 def run_warnings(state: RelationsState) -> None:
-    """Draws warnings from each run's configuration and state, equal texts once."""
+    """Draws warnings from each run's configuration, state and scores, equal texts once."""
     runs = state.runs
     for run in runs:
         if run.state in (RunState.FAILED, RunState.LOST, RunState.CANCELLED):
@@ -286,6 +308,7 @@ def run_warnings(state: RelationsState) -> None:
         st.caption(
             "These runs have snapshots at different steps. Each is shown at the nearest share of training."
         )
+    _warn_of_scores(state)
     for run, names in zip(runs, state.shared.left_out, strict=True):
         if names:
             some = ", ".join(map(escape, names[:_MOST_NAMED])) + (", …" if len(names) > _MOST_NAMED else "")
@@ -305,7 +328,7 @@ def _with_titles(groups: Sequence[Group], texts: Sequence[str]) -> Iterator[str]
     """Each text once, without empty ones, with the configurations that it is about where it is not all."""
     for text in filter(None, dict.fromkeys(texts)):
         titles = [group.title for group, of in zip(groups, texts, strict=True) if of == text]
-        yield text if len(titles) == len(groups) else f"{escape(all_of(titles))}: {text}"
+        yield text if len(titles) == len(groups) else f"{escape(first_of(titles, _MOST_TITLES))}: {text}"
 
 
 def _description(run: RunWithFacts) -> str:
@@ -379,7 +402,7 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
         foot = "Exact values. Press Esc or Whole matrix to go back."
     if any(panel["verdicts"] for panel in frame["panels"]):
         marks = [f"{MARKS[verdict]} {verdict}" for verdict in (RELATED, OPPOSED, NEGLIGIBLE)]
-        foot = f"{'  '.join(marks)} (within ±{BOUND:g}); faded: undecided or not tested."
+        foot = f"{'  '.join(marks)}; pale: undecided."
     untested = "Not tested: not between two tasks, or without training words."
     return {
         "foot": foot,

@@ -128,15 +128,15 @@ def _table(url: str, identity: str, title: str, mode: str, _runs: list[int]) -> 
 
 
 def draw_basis(state: RelationsState, answer: Decided) -> None:
-    """Draws what the verdicts rest on, beside the button for controls."""
+    """Draws what the verdicts rest on, if there are any, beside the button for controls."""
     if why := st.session_state.pop(_PROBLEM, ""):
         problem(why)
+    if not (tables := answer.shown(state)):
+        return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="relations_basis"):
-        is_last = state.at == len(state.steps.steps) - 1
-        tables = answer.shown(state)
         basis = basis_of(tables)
-        text = basis if is_last else f"Verdicts are of the last step. {basis}"
-        st.caption(escape(text), width="content")
+        of = "" if state.at == len(state.steps.steps) - 1 else " of the last step"
+        st.caption(f"**Verdicts**{of}: {escape(basis[0].lower() + basis[1:])}", width="content")
         if state.is_single:
             _launcher(state, tables[0])
     if state.is_single:

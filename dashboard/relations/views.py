@@ -331,31 +331,35 @@ def strongest(
     verdicts: Mapping[str, RelationVerdicts | None],
     *,
     top: int = 12,
+    only: Sequence[tuple[int, int]] = (),
 ) -> pd.DataFrame:
-    """The `possible` pairs (n, n) that are strongest in any of these matrices (n, n).
+    """The `possible` pairs (n, n) that are strongest in any of these matrices (n, n), or `only` these pairs.
 
     Columns First and Second, then those of the matrices. Of one matrix with verdicts also the interval and
     the verdict; of several each value has the mark of its verdict, by the same names as the matrices.
     """
     sizes = np.where(possible, np.abs(np.stack(list(columns.values()))).max(axis=0), 0.0)
-    pairs = strongest_pairs(sizes, top)
+    pairs = only or [(i, j) for i, j, _ in strongest_pairs(sizes, top)]
     table: dict[str, list[Any]] = {
-        "First": [names[i] for i, _, _ in pairs],
-        "Second": [names[j] for _, j, _ in pairs],
+        "First": [names[i] for i, _ in pairs],
+        "Second": [names[j] for _, j in pairs],
     }
     for title, matrix in columns.items():
         of_matrix = verdicts.get(title)
-        values = [float(matrix[i, j]) for i, j, _ in pairs]
+        values = [float(matrix[i, j]) for i, j in pairs]
         if len(columns) == 1 or of_matrix is None:
             table[title] = values
         else:
-            marks = [_mark(of_matrix, i, j) for i, j, _ in pairs]
+            marks = [_mark(of_matrix, i, j) for i, j in pairs]
             table[title] = [f"{signed(value)} {mark}" for value, mark in zip(values, marks, strict=True)]
-    only = next(iter(verdicts.values())) if len(columns) == len(verdicts) == 1 else None
-    if only is not None:
-        cells = [only.cell(i, j) for i, j, _ in pairs]
+    alone = next(iter(verdicts.values())) if len(columns) == len(verdicts) == 1 else None
+    if alone is not None:
+        cells = [alone.cell(i, j) for i, j in pairs]
         table["95% interval"] = [interval_text(cell) for cell in cells]
-        table["Verdict"] = [cell.verdict if only.tested[cell.i, cell.j] else "" for cell in cells]
+        table["Verdict"] = [
+            f"{MARKS[cell.verdict]} {cell.verdict}".strip() if alone.tested[cell.i, cell.j] else ""
+            for cell in cells
+        ]
     return pd.DataFrame(table)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
@@ -61,6 +62,21 @@ def shown(app: AppTest) -> Shown:
     assert (header["name"], header["id"]) == (frames[0]["name"], frames[0]["id"])
     assert len(panels) == len(frames[0]["panels"])
     return Shown(frames[0], panels, variances)
+
+
+def listed(app: AppTest) -> pd.DataFrame:
+    """The list of pairs as it reads, with the full names of both rows."""
+    parts = (
+        part for part in app.get("bidi_component") if part.proto.component_name == "mrnlab_relation_list"
+    )
+    data = json.loads(next(parts).proto.json)
+    columns = ["First", "Second", *(column["name"] for column in data["columns"])]
+    return pd.DataFrame([[*line["pair"], *line["cells"]] for line in data["lines"]], columns=columns)
+
+
+def number(text: str) -> float:
+    """The number that a cell begins with."""
+    return float(text.split(" ")[0].replace("−", "-"))
 
 
 def matrix(size: int, **pairs: float) -> np.ndarray:

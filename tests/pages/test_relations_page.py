@@ -22,7 +22,7 @@ from dashboard.relations.views import planted, rows_of
 from tests.making import OWNER, claimed, relations, run_facts, task_score
 from tests.pages.conftest import Open, figures, table, words
 from tests.pages.filled_store import FEATURES, LABELS, Filled
-from tests.pages.matrices import matrix, shown
+from tests.pages.matrices import listed, matrix, number, shown
 
 ROWS = sum(map(len, LABELS.values()))
 ALPHAS = {"pos": 1.0, "sim-1": 0.9, "sim-2": 0.5, "sim-3": 0.1}
@@ -83,14 +83,16 @@ def test_each_mode_sends_all_steps_at_once_with_variances_and_numbers(
     assert numbers["Trace"] == pytest.approx(np.trace(covariance), rel=1e-4)
     (rank,) = [part for part in app.caption if "Effective rank" in part.value]
     assert f"Effective rank {numbers['Effective rank']:.1f} of {size}" in rank.value
-    assert rank.proto.help == "Number of directions that share the variance."
+    assert rank.proto.help == "Effective rank: number of directions that share the variance."
+    assert ("Bars" in rank.value) == is_of_features
     assert not app.warning
 
 
 def test_a_link_to_a_step_shows_that_step(open_page: Open, finished: Filled) -> None:
     steps = [key.step for key in Store.open().snapshots(finished.mrn[0])]
+    link: dict[str, Any] = {"run": str(finished.mrn[0]), "mode": "Labels"}
     newest, early = (
-        open_page("relations", run=str(finished.mrn[0]), mode="Labels", pair=["pos:DT", "pos:NN"], **more)
+        open_page("relations", **link, pair=["pos:DT", "pos:NN"], **more)
         for more in ({}, {"step": str(steps[3])})
     )
     ((row, column), (other_row, other_column)) = shown(early).frame["pair"]
@@ -101,8 +103,13 @@ def test_a_link_to_a_step_shows_that_step(open_page: Open, finished: Filled) -> 
     assert shown(early).frame["step"] == steps[3]
     learned = Store.open().relations(finished.mrn[0], steps[3])[1].correlation("label")
     strongest = np.abs(np.triu(learned, 1)).max()
-    assert abs(table(early, "r")["r"][0]) == pytest.approx(strongest)
-    assert abs(table(newest, "r")["r"][0]) > strongest
+    texts = [
+        listed(open_page("relations", **query, pairs="All"))
+        for query in (link | {"step": str(steps[3])}, link)
+    ]
+    before, after = (abs(number(text["Correlation"][0])) for text in texts)
+    assert before == pytest.approx(strongest, abs=0.006)
+    assert after > strongest
 
 
 def test_a_part_in_the_link_is_exact(open_page: Open, finished: Filled) -> None:
@@ -117,8 +124,7 @@ def test_a_part_in_the_link_is_exact(open_page: Open, finished: Filled) -> None:
 def test_one_snapshot_has_no_line_over_training(open_page: Open) -> None:
     """Its chart was empty, under "over training: 0.185"."""
     app = open_page("relations", run=str(learned_run(of_tasks(np.array([[1, 0.185], [0.185, 1]])))))
-    assert "pos and ner: 0.19" in words(app).replace("**", "")
-    assert "over training:" not in words(app)
+    assert listed(app).to_numpy().tolist() == [["pos", "ner", "0.19"]]
     assert "there is no line over training" in words(app)
     assert not figures(app, "relations_course")
 
@@ -160,7 +166,7 @@ def test_gold_labels_beside(open_page: Open, finished: Filled) -> None:
     assert seen.titles == ["Learned", "Gold labels", "Learned − gold"]
     np.testing.assert_allclose(seen.panels[2][-1], seen.panels[0][-1] - seen.panels[1][0], atol=2e-4)
     assert re.search(r"learned and gold: \*\*−?0\.\d\d\*\* over [\d,]+ pairs of labels; ", words(app))
-    assert list(table(app, "Gold").columns) == ["First", "Second", "r", "Gold", "Beyond"]
+    assert list(listed(app).columns) == ["First", "Second", "Correlation", "Gold", "Beyond"]
 
 
 def test_a_live_run_gains_a_step(open_page: Open, filled: Filled) -> None:
@@ -188,10 +194,12 @@ def test_a_sweep_has_a_matrix_a_configuration_and_a_chart(open_page: Open) -> No
     assert seen.titles == titles
     assert {panel["note"] for panel in seen.frame["panels"]} == {"mean of 5 seeds"}
     assert all(panel["verdicts"] for panel in seen.frame["panels"])
-    assert "Related in all 3 configurations: pos and ner; none that matters in all 3: 1 pair." in words(app)
+    assert "in all 3 configurations: pos and ner; 1 pair has no relation that matters in any of 3." in words(
+        app
+    )
     assert "over 5 seeds of each configuration" in words(app)
-    assert list(table(app, "First").columns) == ["First", "Second", "λ = 0.001", "λ = 0.01", "λ = 0.1"]
-    assert table(app, "First").iloc[0, 2] == "0.50 ●"
+    assert list(listed(app).columns) == ["First", "Second", "λ = 0.001", "λ = 0.01", "λ = 0.1"]
+    assert listed(app).iloc[0, 2] == "0.50 ●"
     (against,) = figures(app, "relations_against")
     assert against["layout"]["xaxis"]["ticktext"] == ["0.001", "0.01", "0.1"]
     assert against["data"][0]["marker"]["symbol"] == ["circle"] * 3
@@ -199,8 +207,8 @@ def test_a_sweep_has_a_matrix_a_configuration_and_a_chart(open_page: Open) -> No
     assert "One snapshot is stored" in words(course)
     # One matrix of them, and one seed.
     alone = open_page("relations", run=",".join(of_lambda), matrices=titles[1])
-    assert shown(alone).titles == [""]
-    assert "MRN, λ = 0.01, mean of 5 seeds." in words(alone)
+    (panel,) = shown(alone).frame["panels"]
+    assert (panel["title"], panel["note"]) == ("MRN, λ = 0.01", "mean of 5 seeds")
     seed = open_page("relations", run=",".join(of_lambda), seed="Seed 2")
     assert {panel["note"] for panel in shown(seed).frame["panels"]} == {"seed 2"}
     assert shown(seed).panels[0][-1, 0, 1] == pytest.approx(0.52, abs=1e-4)
@@ -283,8 +291,9 @@ def test_a_mean_over_seeds_and_a_button_that_chooses_all(open_page: Open, finish
     assert "Nothing is decided: there is one seed." in words(one)
     app = one.button(key="all_seeds").click().run()
     seen = shown(app)
-    assert seen.titles == [""]
-    assert "mean of 3 seeds. Dev scores at this step" in words(app)
+    assert [panel["note"] for panel in seen.frame["panels"]] == ["mean of 3 seeds"]
+    app.session_state["relations_in_numbers"] = True
+    assert "Dev scores at this step: " in words(app.run())
     values = [store.relations(run_id)[1].correlation("task")[0, 1] for run_id in seeds]
     assert seen.panels[0][-1, 0, 1] == pytest.approx(np.mean(values), abs=1e-4)
     (lines,) = figures(app, "relations_course")
@@ -300,9 +309,9 @@ def test_a_mean_says_where_it_leaves_runs_out(open_page: Open) -> None:
     runs = [three_tasks((0.5, 0.0, 0.1), seed) for seed in (1, 2, 2)]
     app = open_page("relations", run=",".join(map(str, runs)))
     assert "on the newest text and precision: 1 run left out." in words(app)
-    assert "mean of 2 seeds" in words(app)
-    # Bars of equal variances are none.
-    assert not shown(app).frame["panels"][0]["variances"]
+    (panel,) = shown(app).frame["panels"]
+    assert panel["note"] == "mean of 2 seeds"
+    assert not panel["variances"]  # bars of equal ones are none
 
 
 def test_seeds_that_met_other_labels_are_aligned_too(open_page: Open) -> None:
@@ -353,7 +362,7 @@ def test_long_names_and_many_tasks_leave_a_short_answer(open_page: Open) -> None
     answer = next(line for line in words(app).splitlines() if line.startswith("Of 66 pairs"))
     assert "related, the strongest" in answer
     assert len(answer) < 240
-    assert len(table(app, "First")) == 12
+    assert len(listed(app)) == 12
     assert not figures(app, "relations_against")
 
 
@@ -396,9 +405,9 @@ def test_seeds_have_verdicts_and_the_headline_names_decided_pairs(open_page: Ope
     assert verdicts_shown(app) == ["related", "none that matters", "undecided"]
     text = words(app)
     assert "Of 3 pairs 1 is related: pos and ner (0.50 [0.48, 0.52]); 1 has no relation" in text
-    assert "**pos** and **ner**: 0.50 [0.48, 0.52], related ●" in text
-    assert "Against ±0.1 over 5 seeds, corrected over all pairs tested; no controls." in text
-    assert "faded: undecided" in shown(app).frame["foot"]
+    assert listed(app).iloc[0].tolist() == ["pos", "ner", "0.50", "[0.48, 0.52]", "● related"]
+    assert "**Verdicts**: against ±0.1 over 5 seeds, corrected over all pairs tested; no controls." in text
+    assert "pale: undecided" in shown(app).frame["foot"]
     low, high = (shown(app).frame["panels"][0]["verdicts"][side][1] / 1000 for side in ("low", "high"))
     assert 0.47 < low < 0.5 < high < 0.53
 
@@ -465,7 +474,7 @@ def test_what_one_of_two_configurations_cannot_learn_is_said_of_it(open_page: Op
     related, apart = finished.mrn[0], finished.disjoint[0]
     both = open_page("relations", run=f"{related},{apart}")
     assert sorted(len(panel["impossible"]) for panel in shown(both).frame["panels"]) == [0, 6]
-    assert len(table(both, "First")) == 3
+    assert len(listed(both)) == 3
     (info,) = both.info
     assert "shares no label between tasks" in info.value
     facts = run_facts(alignment="disjoint", impossible=("task",))
@@ -498,7 +507,7 @@ def test_what_was_not_learned_is_no_matrix_but_how_to_learn_it(open_page: Open) 
         (link,) = (link.proto.query_string for link in app.get("page_link") if link.proto.query_string)
         assert link == f"clone={run_id}&learn=task%2Clabel%2Cfeature"
         assert not app.get("button_group")[2:]  # no order, no gold labels
-    assert shown(open_page("relations", run=str(run_id))).titles == [""]
+    assert len(shown(open_page("relations", run=str(run_id))).panels) == 1
 
 
 def test_beside_a_run_that_learned_labels_one_that_did_not_is_named(open_page: Open) -> None:
@@ -510,7 +519,7 @@ def test_beside_a_run_that_learned_labels_one_that_did_not_is_named(open_page: O
 
 def test_before_anything_is_related(open_page: Open) -> None:
     run_id = learned_run(of_tasks(np.eye(2), math.nan))
-    assert "**pos** and **ner**: 0.00" in words(open_page("relations", run=str(run_id)))
+    assert listed(open_page("relations", run=str(run_id))).to_numpy().tolist() == [["pos", "ner", "0.00"]]
     features = open_page("relations", run=str(run_id), mode="Features")
     assert "The covariance holds values that are not numbers." in words(features)
     assert np.isnan(table(features, "Effective rank").loc[0, "Effective rank"])
@@ -578,14 +587,14 @@ def test_an_mtl_run_shows_its_cosines_at_every_step(open_page: Open) -> None:
     assert seen.frame["steps"] == list(STEPS)
     np.testing.assert_allclose(values[:, 0, 1], (0.0, 0.25, 0.03), atol=1e-4)
     np.testing.assert_allclose(values[:, [0, 1], [0, 1]], 1, atol=1e-4)
-    assert (panel["title"], panel["scale"], panel["impossible"]) == ("", "cosine", [])
+    assert (panel["note"], panel["scale"], panel["impossible"]) == ("seed 1", "cosine", [])
     assert not panel["variances"]
-    assert "**pos** and **ner** embeddings are nearly orthogonal (0.03)." in words(app)
+    assert "pos and ner embeddings are nearly orthogonal (0.03)." in words(app)
     assert "Task embeddings: input." in words(app)
-    assert "**pos** and **ner** over training: 0.030" in words(app)
+    assert listed(app).to_numpy().tolist() == [["pos", "ner", "0.03"]]
     assert not any("Effective rank" in frame.value.columns for frame in app.dataframe)
     earlier = open_page("relations", run=str(run), step="8")
-    assert "At step 8: Task embeddings: **pos** and **ner** weakly alike (0.25)." in words(earlier)
+    assert "At step 8: Task embeddings: pos and ner weakly alike (0.25)." in words(earlier)
     app.session_state["how_to_read"] = True
     (equation,) = app.run().latex
     assert r"e_i^\top e_j" in equation.value

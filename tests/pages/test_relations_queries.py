@@ -247,7 +247,7 @@ def test_pairs_are_the_strongest_within_and_between_tasks_and_of_two_matrices(fi
     # Seeds that agree decide: one matrix has an interval, several have marks.
     alone = table_of(trajectories[:1], seeds=3)
     assert list(alone)[3:] == ["95% interval", "Verdict"]
-    assert {*alone["Verdict"]} <= {"related", "opposed"}
+    assert {*alone["Verdict"]} <= {"● related", "○ opposed"}
     assert set(table_of(trajectories, seeds=3).iloc[0, 2:].str[-1]) <= {"●", "○"}
 
 

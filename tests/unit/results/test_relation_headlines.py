@@ -31,7 +31,7 @@ def test_of_several_configurations_it_says_in_how_many() -> None:
     tables = [table("a", **both), table("b", **both, _02=0.4), table("c", **both)]
     assert headline_of(tables) == (
         "Related in all 3 configurations: pos and chunk; related in 1 of 3: pos and ner; opposed in all 3: "
-        "ner and srl; none that matters in all 3: 3 pairs."
+        "ner and srl; 3 pairs have no relation that matters in any of 3."
     )
     assert headline_of(tables[:1]).startswith("Of 6 pairs 1 is related: pos and chunk (0.6")
     assert headline_of(tables[:2], lambda name: f"<{name}>").startswith(
