@@ -16,6 +16,7 @@ from core.corpora.catalogue.hub import HubName, is_hub
 from core.corpora.catalogue.names import find_folder, is_local, offered
 from core.corpora.derived import RECIPES
 from core.corpora.loading import bases_of, derivation_of, proposed_columns, tasks_of
+from core.corpora.readers.conll_names import ColumnProposal
 from core.corpora.reading import guessed
 from core.corpora.summary import found_columns
 from core.corpora.types import Sentence, Split
@@ -40,7 +41,6 @@ from dashboard.launch.address import (
     OWN_HOW,
     UPLOAD,
     columns_key,
-    fresh,
     key_of,
     use_own_data,
 )
@@ -89,9 +89,6 @@ def choose_data() -> ChosenData:
             names += [chosen] * (chosen not in names)  # derived from others, by a link
             name = st.selectbox("Corpus", names, key=key_of("corpus"), persist_state="session")
         st.button("Use my data", icon=":material/upload_file:", help=_OWN_HELP, on_click=use_own_data)
-        st.button(
-            "Start over", icon=":material/restart_alt:", type="tertiary", on_click=fresh, key="launch_fresh"
-        )
     if name == OWN:
         return _own()
     if name not in CATALOGUE:
@@ -138,8 +135,12 @@ def _named(path: str) -> ChosenData:
         if corpora == [path] and is_hub(path) and derivation_of(path) is None:
             return _summarised(_with_columns(path), None, ())
         if corpora == [path] and derivation_of(path) is None:
-            columns, is_guess = _columns(path)
-            return _summarised(path, columns, (), is_guess=is_guess)
+            columns, proposal = _columns(path)
+            is_guess = proposal is not None and proposal.guessed and columns in (None, proposal.columns)
+            data = _summarised(path, columns, (), is_guess=is_guess)
+            if data.error and proposal is not None:
+                _first_words(proposal, columns)
+            return data
         bases = {base for corpus in corpora for base in bases_of(corpus)}
         columns = _columns_of_bases(path, bases)
         tasks = {corpus: tasks_of(corpus, columns) for corpus in corpora}
@@ -213,13 +214,11 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(comma_list(text))
 
 
-def _columns(path: str) -> tuple[tuple[str, ...] | None, bool]:
-    """The columns of CoNLL files, proposed from their content and confirmed by the reader; of others None.
-    Also whether they are still as they were guessed.
-    """
+def _columns(path: str) -> tuple[tuple[str, ...] | None, ColumnProposal | None]:
+    """The columns of CoNLL files as the reader names them, and as they were proposed; of others None."""
     proposal = proposed_columns(path)
     if proposal is None:
-        return None, False
+        return None, None
     st.session_state.setdefault(columns_key(path), ", ".join(proposal.columns))
     text = st.text_input(
         "Columns, from left to right",
@@ -228,7 +227,11 @@ def _columns(path: str) -> tuple[tuple[str, ...] | None, bool]:
         persist_state="session",
         help="One of them is tokens. Columns starting with \\_ are ignored.",
     )
-    names = _names(text)
+    return _names(text) or None, proposal
+
+
+def _first_words(proposal: ColumnProposal, names: tuple[str, ...] | None) -> None:
+    """Draws the first words of the training file, by which its columns can be named."""
     data_table(
         [dict(zip(map(str, range(1, len(row) + 1)), row, strict=True)) for row in proposal.sample[:6]],
         column_config={
@@ -237,7 +240,6 @@ def _columns(path: str) -> tuple[tuple[str, ...] | None, bool]:
         },
         alt="First words of the training file, column by column",
     )
-    return names or None, proposal.guessed and names in ((), proposal.columns)
 
 
 def _summarised(

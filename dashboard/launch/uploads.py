@@ -31,16 +31,18 @@ _UPLOADS_HEIGHT = 220
 
 def uploaded() -> str | None:
     """The folder of the files in the field, or of an earlier upload. Raises CorpusError."""
-    name = st.text_input("Name", value="my-corpus", key="launch_own_name", persist_state="session")
-    files = st.file_uploader(
-        "Files named train, dev and test: CoNLL columns, CoNLL-U, lists of words or spans as JSON, "
-        "JSONL or Parquet, or texts as TSV, CSV or JSONL",
+    left, right = st.columns([1, 2])
+    name = left.text_input("Name", value="my-corpus", key="launch_own_name", persist_state="session")
+    files = right.file_uploader(
+        "Files named train, dev and test",
         accept_multiple_files=True,
         max_upload_size=MOST_MEGABYTES,
         key="launch_own_files",
+        help="CoNLL columns, CoNLL-U, lists of words or spans as JSON, JSONL or Parquet, or texts as TSV, "
+        "CSV or JSONL. Without dev, a part of train is held out.",
     )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption("Sample files:", width="content")
+        st.caption("CoNLL, JSON, Parquet, TSV or CSV. Samples:", width="content")
         for kind, samples in SAMPLES.items():
             st.download_button(
                 kind,
@@ -53,7 +55,7 @@ def uploaded() -> str | None:
                 key=f"launch_samples_{kind}",
             )
     refused = _keep_upload(name, files) if files else None
-    path = _earlier_upload()
+    path = _earlier_upload(is_given=bool(files))
     if refused is not None:
         raise refused
     return path
@@ -81,7 +83,11 @@ def _keep_upload(name: str, files: Sequence[UploadedFile]) -> CorpusError | None
     chosen = {file: split for file, split in splits.items() if split is not None}
     before = uploads()
     try:
-        saved = save_upload({file.name: file.getvalue() for file in files}, name, chosen)
+        contents = {file.name: file.getvalue() for file in files}
+        saved = save_upload(contents, name, chosen)
+        if saved in before and not _users(saved):  # kept under another name, it may be, and never launched
+            delete_upload(saved)
+            saved = save_upload(contents, name, chosen)
     except CorpusError as error:
         return error
     st.session_state[_SAVED] = given
@@ -99,9 +105,13 @@ def _replace(stored: Path | None) -> None:
     st.session_state[_STORED] = stored
     if former is None or former == stored or former not in uploads():
         return
-    runs = resources.store().runs(archived=None)
-    if not any(str(former) in run.config.corpus for run in runs):
+    if not _users(former):
         delete_upload(former)
+
+
+def _users(path: Path) -> list[Run]:
+    """The runs on an upload."""
+    return [run for run in resources.store().runs(archived=None) if str(path) in run.config.corpus]
 
 
 def _asked_split(file: UploadedFile) -> Split | None:
@@ -114,13 +124,18 @@ def _asked_split(file: UploadedFile) -> Split | None:
     )
 
 
-def _earlier_upload() -> str | None:
-    """The folder of the upload that is chosen in their list; None while none is."""
+def _earlier_upload(*, is_given: bool) -> str | None:
+    """The folder of the upload that is chosen in their list; None while none is.
+
+    `is_given`: the field holds files. There is no list where nothing else was uploaded.
+    """
     kept = {str(path): uploaded for path, uploaded in uploads().items()}
     if st.session_state.get(UPLOADED) not in kept:
         st.session_state[UPLOADED] = None
     if not kept:
         return None
+    if is_given and list(kept) == [str(st.session_state.get(_STORED))] == [st.session_state[UPLOADED]]:
+        return next(iter(kept))
     stored = resources.store().runs(archived=None)
     users = {path: [run for run in stored if path in run.config.corpus] for path in kept}
     with st.container(height=_UPLOADS_HEIGHT if len(kept) > 4 else "content", gap="xsmall"):

@@ -69,8 +69,13 @@ def test_of_a_sentence_without_end_the_beginning_is_drawn(open_page: Open, folde
 
 def test_an_upload_is_previewed_and_its_mistakes_are_told_with_file_and_line(open_page: Open) -> None:
     app = upload(own_data(open_page("launch")), my__train=TRAIN * 3, my__test=TEST)
-    assert any(list(frame.value.get("2", ())) == ["B-PER", "O"] for frame in app.dataframe)
+    assert read_as(app) == ["tokens (guessed)", "ner (guessed)", "pos (guessed)"]
     assert "6 train and 1 test sentences" in words(app)
+    assert not app.radio, "nothing else was uploaded"
+    columns = next(field for field in app.text_input if field.label.startswith("Columns"))
+    columns.set_value("tokens, ner").run()
+    assert any(list(frame.value.get("2", ())) == ["B-PER", "O"] for frame in app.dataframe)
+    columns.set_value("").run()
     upload(app, my__train=TRAIN + "Rome B-LOC\n", my__test=TEST)
     assert "my.train, line 7: expected 3 columns" in words(app)
     assert "#problem-corpus" in words(app)
@@ -117,6 +122,21 @@ def test_an_upload_that_runs_use_stays_when_other_files_take_its_place(open_page
     assert len(uploads()) == 2
 
 
+def test_the_same_files_are_stored_once_whatever_their_name(open_page: Open) -> None:
+    def again(name: str) -> AppTest:
+        app = own_data(open_page("launch"))
+        app.text_input(key="launch_own_name").set_value(name).run()
+        return upload(app, my__train=TRAIN * 3, my__test=TEST)
+
+    again("first")
+    again("second")
+    (kept,) = uploads()
+    assert kept.name.startswith("second-"), "no run was launched on the first"
+    Store.open().add_runs([config(corpus=str(kept))])
+    assert again("third").radio(key="launch_own_path").value == str(kept)
+    assert list(uploads()) == [kept]
+
+
 @pytest.mark.parametrize("kind", SAMPLES)
 def test_the_sample_files_are_a_corpus(kind: str, laboratory: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(zipped(SAMPLES[kind]))) as archive:
@@ -139,8 +159,10 @@ def test_an_upload_of_texts_has_no_columns_to_name(open_page: Open) -> None:
 
 
 def test_an_earlier_upload_is_offered_again_and_can_be_deleted(open_page: Open) -> None:
-    files = {"train.conll": TRAIN.encode(), "test.conll": TEST.encode()}
-    used, unused = (str(save_upload(files, name)) for name in ("used", "unused"))
+    used, unused = (
+        str(save_upload({"train.conll": (TRAIN * times).encode(), "test.conll": TEST.encode()}, name))
+        for name, times in (("used", 1), ("unused", 2))
+    )
     for state in (RunState.SUCCEEDED, RunState.QUEUED):
         claimed(Store.open(), state, corpus=used, tasks=("ner", "pos"))
     app = own_data(open_page("launch"))

@@ -63,8 +63,8 @@ def save_upload(
 ) -> Path:
     """Stores the split files (file name → content) and returns the corpus folder.
 
-    `name` is what the researcher calls the corpus, `splits_by_file` has the splits of files whose names tell
-    none. Raises CorpusError, and keeps nothing, where a file's name
+    `name` is what the researcher calls the corpus; what is there already keeps its name. `splits_by_file` has
+    the splits of files whose names tell none. Raises CorpusError, and keeps nothing, where a file's name
     tells no split, two tell the same, splits are missing, there is too much of it, or a file cannot be read.
     """
     megabytes = sum(map(len, files.values())) / 1e6
@@ -92,10 +92,12 @@ def save_upload(
     for split, file in sorted(splits.items()):
         digest.update(f"{split}{_ending(file.name)}:{len(file.content)}:".encode())
         digest.update(file.content)
-    folder = upload_dir() / f"{_slug(name)}-{digest.hexdigest()[:8]}"
-    if not folder.exists():
+    key = digest.hexdigest()[:8]
+    folder = next((path for path in uploads() if path.name.endswith(f"-{key}")), None)
+    if folder is None:
         # Refused where it is no corpus.
         read_splits({split: by_name[name] for split, name in chosen.items()}, "The upload", name, name)
+        folder = upload_dir() / f"{_slug(name)}-{key}"
         _write(folder, splits)
     return folder
 

@@ -257,9 +257,9 @@ def test_an_upload_that_cannot_be_read_is_not_kept(files: dict[str, str], expect
 def test_uploads_are_listed_newest_first_and_deleted(tmp_path: Path) -> None:
     (upload_dir() / "mappings").mkdir()
     files = {name: text.encode() for name, text in BOTH.items()}
-    first, second = (save_upload(files, name) for name in ("one", "two"))
-    assert save_upload(files, "one") == first  # the same is kept once
-    third = save_upload(files | {"test.conll": (ROWS + ROWS).encode()}, "one")
+    tests = [(ROWS * times).encode() for times in (1, 2, 3)]
+    first, second, third = (save_upload(files | {"test.conll": test}, "one") for test in tests)
+    assert save_upload(files | {"test.conll": tests[0]}, "two") == first  # the same is kept once
     os.utime(first, (1, 1))
     os.utime(third, (2, 2))
     assert list(uploads()) == [second, third, first]
