@@ -245,8 +245,8 @@ BY_CONFIGURATION = "configuration:"
 """Before the id of a configuration, names its run of the same seed, which a task is added to."""
 
 ALIGNMENTS: dict[str, str] = {
-    "auto": "Chooses for the whole corpus: exact where tasks share label names on most words, else "
-    "cooccurrence where tasks share sentences, else disjoint.",
+    "auto": "Fits the corpus: exact where tasks share label names on most words, else cooccurrence where "
+    "they share sentences, else disjoint.",
     "disjoint": "Keeps every label of every task apart. Tasks then cannot be related.",
     "exact": "Labels with the same name share a row.",
     "cooccurrence": "Labels are related by how often they occur on the same token.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -35,8 +35,10 @@ from dashboard.launch.address import (
     MAPPING_KEPT,
     WRITTEN,
     added_to,
+    fill,
     filled_from,
     fit_to,
+    fresh,
     key_of,
     tasks_key,
 )
@@ -53,14 +55,14 @@ from dashboard.launch.draft import (
     form_sentence,
 )
 from dashboard.launch.paradigms import paradigms
+from dashboard.launch.presets import TABLES
 from dashboard.shared import resources
 from dashboard.shared.newcomers import fold, say
 from dashboard.shared.selection import link_to_runs
-from dashboard.shared.states import field_problem, show_note
+from dashboard.shared.states import field_problem, show_note, show_reason
 from dashboard.text import coloured, escape
 from dashboard.theme import PARADIGM_NAMES
 
-_SEVERAL = " (one or more)"
 _NO_UNIT = (
     *("share", "choice", "name", "names", "number", "yes or no", "factor", "factors", "norm", "layers"),
     *("device", "task, label, feature", "name or file"),
@@ -79,14 +81,13 @@ def picks(
     label: str | None = None,
     *,
     names: Mapping[str, str] = MappingProxyType({}),
-    several: str = _SEVERAL,
 ) -> tuple[str, ...]:
     """Returns the values picked among a field's options, in the order of the options.
 
     `names` says how options are written where not as they are.
     """
     st.pills(
-        f"{label or field_label(field)}{several}",
+        label or field_label(field),
         OPTIONS[field],
         selection_mode="multi",
         format_func=lambda option: names.get(option, option),
@@ -136,10 +137,16 @@ _Slots = dict[str, DeltaGenerator]
 
 
 @contextmanager
-def _field(slots: _Slots, field: str, place: DeltaGenerator | None = None) -> Iterator[None]:
+def _field(
+    slots: _Slots,
+    field: str,
+    place: DeltaGenerator | None = None,
+    *,
+    gap: Literal["xxsmall", "xsmall"] = "xxsmall",
+) -> Iterator[None]:
     """Draws a field, in `place` if there is one, with room below it for its error."""
     with place or nullcontext():
-        slots[field] = st.container(gap="xxsmall")
+        slots[field] = st.container(gap=gap)
     with slots[field]:
         yield
 
@@ -149,43 +156,24 @@ def form() -> tuple[Draft, _Slots]:
     for field, start in START.items():
         st.session_state.setdefault(key_of(field), start if isinstance(start, str) else list(start))
     slots: _Slots = {}
-    added, source = added_to(resources.store()), st.container()
-    with _field(slots, "corpus"):
-        data = choose_data()
-    fit_to(data.corpus, data.kinds)
-    with source:
-        show_source(added, data.corpus)
-    slots["columns"] = slots["corpus"]
-    colour = resources.task_colours(data.tasks)
-    if data.summary:
-        show_data(data.summary, colour)
-
-    problems = {"corpus": data.error} if data.error else {}
-    left, right = st.columns(2)
-    with left:
-        with _field(slots, "tasks"):
-            tasks = _tasks(data, colour, added, problems)
-        with _field(slots, TASK_GROUPS):
-            task_groups = _task_groups() if tasks and added is None else "all"
-    lists = _encoder(slots, right)
-    left, right = st.columns(2)
-    has_training = "encoder_training" in applicable(lists)
-    if has_training:
-        with _field(slots, "encoder_training", left):
-            lists["encoder_training"] = _picked_or_typed("encoder_training", "Choose, or type top:K")
-            captions(_known(lists["encoder_training"], ENCODER_TRAININGS))
-    with _field(slots, "paradigm", right if has_training else left):
-        lists["paradigm"] = picks("paradigm", names={name: PARADIGM_NAMES[name] for name in PARADIGMS})
-        with st.popover("What are STL, MTL and MRN?", type="tertiary", key="launch_paradigms"):
-            paradigms()
-    known = {task.name: task for task in data.summary.tasks} if data.summary else {}
-    if "mrn" in lists["paradigm"]:
+    problems: dict[str, str] = {}
+    parts = st.container(gap="medium")
+    with parts.container(gap="xsmall"):
+        data, tasks, task_groups = _data(slots, problems)
+    with parts.container(gap="xsmall"):
+        st.subheader("Model", anchor=False)
+        lists = _encoder(slots, *st.columns(2))
+    with parts.container(gap="xsmall"):
+        st.subheader("Method", anchor=False)
+        known = {task.name: task for task in data.summary.tasks} if data.summary else {}
         labels = {task: known[task].labels for task in tasks if task in known}
-        lists |= _prior(slots, lists, labels, problems)
-    lists |= _budget(slots)
-    looked_into = known.keys() >= set(tasks)
-    reads = frozenset(KINDS[known[task].scheme].reads for task in tasks) if looked_into else None
-    rare, execution = _rare(slots, lists, reads)
+        lists |= _method(slots, lists, labels, problems)
+    with parts.container(gap="xsmall"):
+        st.subheader("Budget", anchor=False)
+        lists |= _budget(slots)
+        looked_into = known.keys() >= set(tasks)
+        reads = frozenset(KINDS[known[task].scheme].reads for task in tasks) if looked_into else None
+        rare, execution = _rare(slots, lists, reads)
     draft = Draft(
         corpus=data.corpus,
         columns=data.columns,
@@ -200,17 +188,52 @@ def form() -> tuple[Draft, _Slots]:
     return draft, slots
 
 
+def _data(slots: _Slots, problems: dict[str, str]) -> tuple[ChosenData, tuple[str, ...], str]:
+    """Draws the corpus and its tasks; returns them, and which tasks are trained together."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.subheader("Data", anchor=False)
+        st.menu_button(
+            "Published tables",
+            list(TABLES),
+            icon=":material/menu_book:",
+            type="tertiary",
+            help="Fills in the settings of a paper's table.",
+            key="fill_table",
+            on_click=_fill_table,
+        )
+        st.button(
+            "Start over", icon=":material/restart_alt:", type="tertiary", on_click=fresh, key="launch_fresh"
+        )
+    added, source = added_to(resources.store()), st.container()
+    with _field(slots, "corpus", gap="xsmall"):
+        data = choose_data()
+    fit_to(data.corpus, data.kinds)
+    with source:
+        show_source(added, data.corpus)
+    slots["columns"] = slots["corpus"]
+    colour = resources.task_colours(data.tasks)
+    if data.summary:
+        show_data(data.summary, colour)
+    problems |= {"corpus": data.error} if data.error else {}
+    left, right = st.columns(2)
+    with _field(slots, "tasks", left):
+        tasks = _tasks(data, colour, added)
+    with _field(slots, TASK_GROUPS, right):
+        task_groups = _task_groups() if tasks and added is None else "all"
+    return data, tasks, task_groups
+
+
+def _fill_table() -> None:
+    fill(TABLES[st.session_state["fill_table"]])
+
+
 def captions(texts: Mapping[str, str]) -> None:
     """A description of each of the chosen options."""
     st.caption("  \n".join(f"**{escape(name)}** {escape(text)}" for name, text in texts.items()))
 
 
-def _tasks(
-    data: ChosenData, colour: Mapping[str, str], added: RunWithFacts | None, problems: dict[str, str]
-) -> tuple[str, ...]:
-    """The tasks chosen: at first all of the corpus; where one is `added` to a run, one it has not learned.
-    A corpus without such a task goes to `problems`.
-    """
+def _tasks(data: ChosenData, colour: Mapping[str, str], added: RunWithFacts | None) -> tuple[str, ...]:
+    """The tasks chosen: at first all of the corpus; where one is `added` to a run, one it has not learned."""
     known = (related_tasks(added.facts) or added.config.tasks) if added else ()
     others = [task for task in data.tasks if task not in known]
     st.session_state.setdefault(tasks_key(data.corpus), others[:1] if added else others)
@@ -218,11 +241,16 @@ def _tasks(
         st.markdown("Tasks")
         st.caption("Fix the file above first." if data.error else "They are read from the corpus.")
         return ()
+    if added and not others and not st.session_state[tasks_key(data.corpus)]:
+        st.markdown("Task to add")
+        learned = escape(f"Run {added.id} has learned all tasks of this corpus: {all_of(list(known))}.")
+        show_reason(f"{learned} Choose another corpus above, or use your data.")
+        return ()
     short = without_shared(data.tasks)
     is_short = any(short[task] != task for task in data.tasks)
     chosen = tuple(
         st.pills(
-            "Task to add" if added else f"Tasks{_SEVERAL}",
+            "Task to add" if added else "Tasks",
             data.tasks,
             selection_mode="multi",
             format_func=lambda task: coloured(short[task], colour[task]),
@@ -233,8 +261,6 @@ def _tasks(
     )
     if added:
         st.caption(escape(f"Run {added.id} has learned {all_of(list(known))}."))
-        if not others and not chosen:
-            problems["corpus"] = f"Choose a corpus with a task that run {added.id} has not learned."
     return chosen
 
 
@@ -261,15 +287,21 @@ def _task_groups() -> str:
     ).strip()
 
 
-def _encoder(slots: _Slots, place: DeltaGenerator) -> _Lists:
-    with _field(slots, "encoder", place):
+def _encoder(slots: _Slots, left: DeltaGenerator, right: DeltaGenerator) -> _Lists:
+    """Draws the encoder, and how it is trained where it can be."""
+    with _field(slots, "encoder", left):
         encoders = _picked_or_typed("encoder", "Choose, or type a Hub id or a folder", _encoder_text)
         known = {name: spec.description for name, spec in ENCODERS.items()} | WORD_ENCODERS
         words = _known(map(base_name, encoders), known)
         if any(encoder.endswith(BILSTM_SUFFIX) for encoder in encoders):
             words[BILSTM_SUFFIX] = "A BiLSTM between the encoder and the heads."
         captions(words)
-    return {"encoder": encoders}
+    lists: _Lists = {"encoder": encoders}
+    if "encoder_training" in applicable(lists):
+        with _field(slots, "encoder_training", right):
+            lists["encoder_training"] = _picked_or_typed("encoder_training", "Choose, or type top:K")
+            captions(_known(lists["encoder_training"], ENCODER_TRAININGS))
+    return lists
 
 
 def _encoder_text(encoder: str) -> str:
@@ -287,7 +319,7 @@ def _picked_or_typed(field: str, placeholder: str, text: Callable[[str], str] = 
     """The values picked among a field's options, written as `text` says, or typed where there are others."""
     return tuple(
         st.multiselect(
-            f"{field_label(field)}{_SEVERAL}",
+            field_label(field),
             OPTIONS[field],
             accept_new_options=True,
             format_func=text,
@@ -304,6 +336,19 @@ def _known(names: Iterable[str], texts: Mapping[str, str]) -> dict[str, str]:
     return {name: texts[name] for name in dict.fromkeys(names) if name in texts}
 
 
+def _method(
+    slots: _Slots, lists: _Lists, labels: Mapping[str, Sequence[str]], problems: dict[str, str]
+) -> _Lists:
+    """Draws the paradigm, and the fields of MRN where it is chosen."""
+    names = {name: PARADIGM_NAMES[name] for name in PARADIGMS}
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        with _field(slots, "paradigm", st.container(width="content")):
+            chosen: _Lists = {"paradigm": picks("paradigm", names=names)}
+        with st.popover("What are STL, MTL and MRN?", type="tertiary", key="launch_paradigms"):
+            paradigms()
+    return chosen | (_prior(slots, lists | chosen, labels, problems) if "mrn" in chosen["paradigm"] else {})
+
+
 def _prior(
     slots: _Slots, lists: _Lists, labels: Mapping[str, Sequence[str]], problems: dict[str, str]
 ) -> _Lists:
@@ -311,7 +356,7 @@ def _prior(
     with st.container(border=True, gap="small"):
         left, right = st.columns(2)
         with _field(slots, "prior", left):
-            priors = picks("prior")
+            priors = picks("prior", "Prior of MRN")
             captions({name: spec.description for name in priors if (spec := prior_spec(name))})
         with _field(slots, "lambda", right):
             strengths = automatic({**lists, "prior": priors})["lambda"]
@@ -326,7 +371,7 @@ def _prior(
             with _field(slots, "added_to"):
                 added["added_to"] = typed("added_to")
         with _field(slots, "alignment"):
-            alignments = picks("alignment", "Alignment, Aₜ")
+            alignments = picks("alignment", "Alignment Aₜ: which labels of the tasks correspond")
             captions({name: ALIGNMENTS[name] for name in alignments})
             if "mapping" in alignments:
                 try:
@@ -378,9 +423,10 @@ def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
 
 def _budget(slots: _Slots) -> _Lists:
     values: _Lists = {}
-    for field, column in zip(("seed", "epochs", "fraction"), st.columns(3), strict=True):
+    labels = {"seed": "Seeds", "epochs": "Epochs", "fraction": "Share of the training data"}
+    for (field, label), column in zip(labels.items(), st.columns(3), strict=True):
         with _field(slots, field, column):
-            values[field] = typed(field, FIELD_HELP[field].label)
+            values[field] = typed(field, label)
     return values
 
 
@@ -437,15 +483,16 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
         for group, fields in RARE.items():
             if not (shown := [field for field in fields if field in used and _is_about(field, wanted)]):
                 continue
-            st.markdown(f"**{group}**")
-            grid = st.grid(3, min_column_width=180)
+            with st.container(gap="xxsmall"):
+                st.markdown(f"**{group}**")
+                grid = st.grid(3, min_column_width=180)
             for field in shown:
                 default = " or ".join(map(_default_text, defaults.get(field, ())))
                 with grid.cell(), _field(slots, field):
                     if field not in OPTIONS:
                         values[field] = typed(field, placeholder=default or "automatic")
                         continue
-                    values[field] = picks(field, several="", names=_OPTION_WORDS)
+                    values[field] = picks(field, names=_OPTION_WORDS)
                     if default and not values[field]:
                         st.caption(f"By default: {escape(default)}")
         for name, (least, most) in EXECUTION.items():

@@ -27,11 +27,11 @@ def paradigms() -> None:
     with st.container(horizontal=True, gap="medium"):
         for paradigm in PARADIGMS:
             name, text = WORDS[paradigm]
-            with st.container(horizontal=True, vertical_alignment="center", wrap=False, width=_TOGETHER):
+            with st.container(horizontal=True, wrap=False, gap="small", width=_TOGETHER):
                 st.image(picture(paradigm), width=140, alt=f"{PARADIGM_NAMES[paradigm]}: {text}")
                 with st.container(gap=None):
-                    st.markdown(f"**{PARADIGM_NAMES[paradigm]}** {name}")
-                    st.caption(text)
+                    st.markdown(f"**{PARADIGM_NAMES[paradigm]}**")
+                    st.caption(f"{name}. {text}")
 
 
 def picture(paradigm: str) -> str:

@@ -29,7 +29,7 @@ def try_it(text: str, preset: LaunchPreset = TRY_IT) -> None:
 def launch_button(preset: LaunchPreset, label: str, *, primary: bool = False) -> None:
     """A button that queues the missing runs of a preset and goes to Runs with all of them chosen."""
     look: Literal["primary", "secondary"] = "primary" if primary else "secondary"
-    if not st.button(label, type=look, icon=":material/play_arrow:", key=f"preset_{label}"):
+    if not st.button(label, type=look, icon=":material/play_arrow:", key=f"preset_{preset.title}"):
         return
     try:
         runs, reused = actions.launch(preset.configs, preset.title, reuse=True)

@@ -45,7 +45,9 @@ def _try_it() -> tuple[RunConfig, ...]:
 
 
 TRY_IT = LaunchPreset(
-    "Does sharing help?", "STL, MTL and MRN on two small tag sets. 20 runs, 5 seeds, about 1 min.", _try_it()
+    "Does sharing help?",
+    "STL, MTL and MRN on two small tag sets. 20 runs, 5 seeds, about 1\u00a0min.",
+    _try_it(),
 )
 
 
@@ -59,7 +61,7 @@ def _scarce() -> tuple[RunConfig, ...]:
 
 SCARCE = LaunchPreset(
     "Is it the relations?",
-    "MRN with and without relations, and MTL. 15 runs, 5 seeds, about 20 s.",
+    "MRN with and without relations, and MTL. 15 runs, 5 seeds, under 1\u00a0min.",
     _scarce(),
 )
 
@@ -75,7 +77,7 @@ def _fine_tune() -> tuple[RunConfig, ...]:
 
 FINE_TUNE = LaunchPreset(
     "Is fine-tuning worth it?",
-    "MiniLM frozen and fine-tuned, MTL. 6 runs, 3 seeds, about 2 min.",
+    "MiniLM frozen and fine-tuned, with MTL. 6 runs, 3 seeds, about 2\u00a0min.",
     _fine_tune(),
 )
 
@@ -97,8 +99,8 @@ def _without_transformer() -> tuple[RunConfig, ...]:
 
 
 NO_TRANSFORMER = LaunchPreset(
-    "Do I need a transformer at all?",
-    "BiLSTM and SC-LSTM over word vectors, MiniLM frozen and fine-tuned. 12 runs, 3 seeds, about 4 min.",
+    "Do I need a transformer?",
+    "BiLSTM and SC-LSTM against MiniLM, with MTL. 12 runs, 3 seeds, about 4\u00a0min.",
     _without_transformer(),
 )
 

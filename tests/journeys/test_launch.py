@@ -106,10 +106,10 @@ def test_a_run_over_words_is_described_and_launched(
     store.pause_queue()  # the run is to be seen queued
     page.goto(filled_laboratory.link("launch", seed="1", paradigm="mtl"))
     main = page.get_by_test_id("stMain")
-    training = main.get_by_text("Training (one or more)")
+    training = main.get_by_text("Training", exact=True)
     expect(training).to_be_visible()
     # By keyboard: parts of the page that load late move the options away from under the mouse.
-    encoder = main.get_by_role("combobox", name="Encoder (one or more)")
+    encoder = main.get_by_role("combobox", name="Encoder")
     encoder.fill("sc-lstm")
     expect(page.get_by_role("option", name="sc-lstm")).to_be_visible()
     encoder.press("Enter")

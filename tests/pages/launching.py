@@ -32,7 +32,7 @@ def on_card(app: AppTest) -> list[Any]:
     bar = app.get("progress")[0]  # after it, that of the sidebar
     states = {look.word.lower(): state for state, look in STATES.items()}
     parts = [part.split(" ") for part in bar.proto.text.split(", ")]
-    return [app.subheader[0].value, {states[word]: int(count) for count, word in parts}]
+    return [app.subheader[-1].value, {states[word]: int(count) for count, word in parts}]
 
 
 def query(app: AppTest) -> dict[str, str]:

@@ -129,7 +129,7 @@ def test_an_encoder_that_is_not_here_can_be_replaced(open_page: Open) -> None:
 def test_try_it_queues_its_runs_and_a_second_time_shows_them(open_page: Open, workers: list[str]) -> None:
     app = open_page("launch")
     pictures = len(app.get("image"))
-    app.button(key="preset_Try it").click().run()
+    app.button(key="preset_Does sharing help?").click().run()
     runs = Store.open().runs()
     assert [run.state for run in runs] == [RunState.QUEUED] * 20
     # Each seed is complete before the next begins.
@@ -140,10 +140,10 @@ def test_try_it_queues_its_runs_and_a_second_time_shows_them(open_page: Open, wo
     assert workers
     assert app.title[0].value == "Runs"
     assert query(app)["run"] == ",".join(map(str, range(1, 21)))
-    # The cards are folded, without the pictures of the paradigms, once there are runs.
+    # The pictures of the paradigms are in their fold alone once there are runs; the cards stay.
     app.switch_page("launch/page.py").run()
     assert len(app.get("image")) == pictures - 3
-    app.button(key="preset_Try it").click().run()
+    app.button(key="preset_Does sharing help?").click().run()
     assert len(Store.open().runs()) == 20
     assert app.title[0].value == "Runs"
 
@@ -154,12 +154,14 @@ def test_cards_of_pairs_and_of_published_tables_fill_the_form(open_page: Open) -
     assert planned(app) == 30
     assert query(app)["task_groups"] == "pairs"
     app.button(key="launch_fresh").click().run()
-    app.button(key="fill_Table 3").click().run()
+    tables = app.menu_button(key="fill_table")
+    chosen = {option.split(":")[0]: option for option in tables.options}
+    tables.click(chosen["Chang (2022), Table 3"]).run()
     assert app.selectbox(key="launch_corpus").value == "both-pos"
     assert app.pills(key="launch_alignment").value == ["exact"]
     assert app.pills(key="launch_prior").value == ["paper"]
     assert planned(app) == 20
-    app.button(key="fill_SC-LSTM").click().run()
+    app.menu_button(key="fill_table").click(chosen["Lu et al. (2019), Table 3"]).run()
     assert app.multiselect(key="launch_encoder").value == ["bilstm", "lstm-d", "sc-lstm"]
     preset = PRESETS["sc-lstm"]
     for field in ("bilstm_hidden", "clip_norm", "lr_encoder", "dropout"):

@@ -191,6 +191,6 @@ def test_one_task_is_chosen_that_the_run_has_not_learned(open_page: Open, tmp_pa
     # Where a run has learned all tasks another corpus is asked for.
     run_id = done(paradigm="mtl", max_length=128)
     app = open_page("launch", **with_task_added(Store.open().run(run_id)))
-    assert app.pills(key="launch_tasks_demo").value == []
-    assert "#problem-corpus" in words(app)
-    assert "#problem-tasks" not in words(app)
+    assert f"Run {run_id} has learned all tasks of this corpus: pos, chunk and ner." in words(app)
+    assert "Still to choose" in words(app)
+    assert "Task to add" not in labels(app, "button_group")

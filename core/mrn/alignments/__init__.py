@@ -73,8 +73,8 @@ def _evidence(overlaps: Sequence[Overlap]) -> str:
     words, names = [pair.words for pair in overlaps], [pair.names for pair in overlaps]
     pairs = " and ".join(overlaps[0].tasks) if len(overlaps) == 1 else f"the {len(overlaps)} pairs of tasks"
     return (
-        f"auto chose it for the whole corpus, where {pairs} share {_range(words)} of their words and, by "
-        f"label name, {_range(names)} of their labels"
+        f"auto chose it for the whole corpus, where {pairs} share {_range(words)} of their words and "
+        f"{_range(names)} of their label names"
     )
 
 

@@ -180,9 +180,9 @@ def test_auto_chooses_by_evidence(pairs: list[tuple[float, float]], expected: st
 
 
 def test_the_evidence_names_the_pair_or_ranges() -> None:
-    shares = "of their words and, by label name,"
+    shares = "of their words and"
     overlaps_of_pairs = [Overlap(("a", "b"), 1.0, 0.0004), Overlap(("a", "c"), 0.0, 0.125)]
-    assert f"a and b share 100% {shares} under 0.1% of their labels" in choose(overlaps_of_pairs[:1])[1]
+    assert f"a and b share 100% {shares} under 0.1% of their label names" in choose(overlaps_of_pairs[:1])[1]
     reason = choose(overlaps_of_pairs)[1]
     assert f"the 2 pairs of tasks share 0% to 100% {shares} under 0.1% to 12.5% of" in reason
 
