@@ -24,6 +24,20 @@ def capitalised(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+def uncapitalised(words: str) -> str:
+    """The words as within a sentence, where the first is no name: `two tag sets`, but `NER` and `BiLSTM`."""
+    first, *rest = words.split(" ")
+    return " ".join([first.lower() if first.istitle() else first, *rest])
+
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def in_words(count: int) -> str:
+    """A number within a sentence: `five`, but `11`."""
+    return _NUMBERS[count] if count < len(_NUMBERS) else f"{count:,}"
+
+
 def all_of(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

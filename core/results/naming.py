@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import reduce
 from operator import and_
@@ -91,9 +91,12 @@ def run_name(run: Run) -> str:
     return f"{run.id} · {short_name(config)} · {corpus_name(config)} · seed {config.seed}"
 
 
-def run_names(runs: Sequence[Run]) -> list[str]:
-    """Names of runs shown together, with the fields that differ: `12 · MRN 0.01 · seed 3`."""
-    parts = zip(runs, _paradigm_names([[run] for run in runs]), strict=True)
+def run_names(runs: Sequence[Run], elsewhere: Collection[str] = ()) -> list[str]:
+    """Names of runs shown together, with the fields that differ: `12 · MRN 0.01 · seed 3`.
+
+    Without fields that are shown `elsewhere`.
+    """
+    parts = zip(runs, _paradigm_names([[run] for run in runs], elsewhere), strict=True)
     return [f"{run.id} · {name} · seed {run.config.seed}" for run, name in parts]
 
 
@@ -127,9 +130,9 @@ def configuration_titles(groups: Sequence[Sequence[Run]]) -> list[str]:
     ]
 
 
-def _paradigm_names(groups: Sequence[Sequence[Run]]) -> list[str]:
+def _paradigm_names(groups: Sequence[Sequence[Run]], elsewhere: Collection[str] = ()) -> list[str]:
     """`shortest_names` of the groups' first runs; STL of one task names its task."""
-    names = shortest_names([group[0].config for group in groups])
+    names = shortest_names([group[0].config for group in groups], elsewhere)
     for index, group in enumerate(groups):
         tasks = {run.config.tasks for run in group}
         if group[0].config.paradigm == "stl" and len(tasks) == 1:
@@ -222,16 +225,17 @@ def _label(field: str) -> str:
     return field.replace("_", " ") if short is None else short
 
 
-def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
+def shortest_names(configs: Sequence[RunConfig], elsewhere: Collection[str] = ()) -> list[str]:
     """The shortest distinct names of configurations: `MTL`, `MRN 0.01`, `MRN 0.1 · exact`.
 
     A name has the paradigm, MRN's λ, the share of the data, the encoder and its training where these differ,
     and only those other values without which it would also fit another configuration of its paradigm. A
     default λ follows from other fields, so it tells no two configurations apart. Configurations of one row
-    of a comparison have the same name.
+    of a comparison have the same name. The share, the encoder and its training are left out where they are
+    `elsewhere`: beside the names, in columns of their own.
     """
     by_key = dict(zip(map(comparison_key, configs), configs, strict=True))
-    always = dict(zip(by_key, _always_named(list(by_key.values())), strict=True))
+    always = dict(zip(by_key, _always_named(list(by_key.values()), elsewhere), strict=True))
     by_paradigm: dict[str, dict[str, RunConfig]] = {}
     for key, config in by_key.items():
         by_paradigm.setdefault(paradigm_name(config), {})[key] = config
@@ -244,14 +248,14 @@ def shortest_names(configs: Sequence[RunConfig]) -> list[str]:
     return [names[comparison_key(config)] for config in configs]
 
 
-def _always_named(configs: Sequence[RunConfig]) -> list[tuple[str, ...]]:
+def _always_named(configs: Sequence[RunConfig], elsewhere: Collection[str]) -> list[tuple[str, ...]]:
     """For each configuration the texts of the share, the encoder and its training that differ.
 
     Empty for the training of encoders over words, and for what is not known of other systems. Paradigms over
     other encoders do not compare, so each name tells its own.
     """
     columns = []
-    for field in _SETTINGS:
+    for field in filter(lambda field: field not in elsewhere, _SETTINGS):
         values = [config.values()[field] if has_field(config, field) else None for config in configs]
         if len({value for value in values if value is not None}) > 1:
             columns.append(field_texts(field, values))

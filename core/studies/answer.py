@@ -1,13 +1,12 @@
-"""The answer of a setting of a study, in words."""
+"""The answer of a setting of a study, in words; and of a part of it, over its settings."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, VERDICTS, Comparison
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, VERDICTS, Comparison
 from core.studies.analysis import MEAN, Result
-from core.wording import all_of, capitalised, plural, signed_points
+from core.wording import all_of, capitalised, in_words, plural
 
 
 def answer(result: Result) -> str:
@@ -37,50 +36,124 @@ def _answer(result: Result) -> str:
             compared.setdefault(base, {})[outcome.method.title] = outcome.from_base[MEAN]
     if not compared[reference]:
         return f"No method can be compared with {reference} yet."
-    counts = {delta.seeds for differences in compared.values() for delta in differences.values()}
-    least, most = min(counts), max(counts)
-    seeds = f"{plural(most, 'seed')}." if least == most else f"{least} to {plural(most, 'seed')}."
-    sentences = [f"Against {base}, {_verdicts(differences)}." for base, differences in compared.items()]
-    return " ".join([*sentences, "One seed each, so no interval." if most == 1 else seeds])
+    differences = [delta for of_base in compared.values() for delta in of_base.values()]
+    sentences = [f"Against {base}, {_verdicts(of_base)}." for base, of_base in compared.items()]
+    return " ".join([*sentences, _seeds(differences)])
+
+
+def _seeds(differences: Sequence[Comparison]) -> str:
+    """`5 seeds.`, `2 to 5 seeds.`"""
+    least, *_, most = sorted([delta.seeds for delta in differences] * 2)
+    if most == 1:
+        return "One seed each, so no interval."
+    return f"{plural(most, 'seed')}." if least == most else f"{least} to {plural(most, 'seed')}."
 
 
 def headline(result: Result) -> str:
-    """How many methods beat the reference in the mean over tasks, and which is best, as plain text.
+    """How many methods beat the reference in the mean over tasks, and which most, in plain words.
 
-    `5 of 6 methods beat MTL; the best is Paper, tasks (+16.17 points). 1 is undecided.`
+    `Five of six methods beat MTL on NER with 500 words, the paper's prior most (+16.2 F1).`
     """
-    differences = {o.method.title: o.differences[MEAN] for o in result.outcomes if MEAN in o.differences}
-    reference = result.outcome(result.reference).method.title
-    if not differences:
+    reference = result.outcome(result.reference).method.in_sentence
+    compared = _compared(result)
+    if not compared:
         return f"No method can be compared with {reference} yet."
-    counts = Counter(difference.verdict for difference in differences.values())
-    if not counts[HIGHER] and not counts[LOWER]:
-        return f"No method differs from {reference}: {_counted(counts, (EQUIVALENT, UNDECIDED))}."
-    sentences = []
-    every = f" of {plural(len(differences), 'method')}"
-    for verdict, verb, rank, sign in ((HIGHER, "beat", "best", 1), (LOWER, "lose to", "worst", -1)):
-        if not counts[verdict]:
-            continue
-        title, first = max(
-            ((title, delta) for title, delta in differences.items() if delta.verdict == verdict),
-            key=lambda named: sign * named[1].mean,
-        )
-        points = f"({signed_points(first.mean)} points)"
-        number = f"{counts[verdict]}{every}"
-        if counts[verdict] == 1:
-            ends = "beats" if verdict == HIGHER else "loses to"
-            sentences.append(f"{number} {ends} {reference}: {title} {points}.")
-        else:
-            sentences.append(f"{number} {verb} {reference}; the {rank} is {title} {points}.")
-        every = ""
-    if counts[EQUIVALENT] or counts[UNDECIDED]:
-        sentences.append(f"{capitalised(_counted(counts, (EQUIVALENT, UNDECIDED)))}.")
-    return " ".join(sentences)
+    return _beaten(compared, f"{reference} on {result.setting.in_sentence}", unit(result))
 
 
-def _counted(counts: Mapping[str, int], verdicts: Sequence[str]) -> str:
-    """`1 is equivalent, 2 are undecided`."""
-    return ", ".join(f"{n} {'is' if n == 1 else 'are'} {word}" for word in verdicts if (n := counts[word]))
+def from_bases(result: Result) -> str:
+    """As `headline`, how methods compare with those that they change in one thing; seeds and missing runs."""
+    of_bases: dict[str, dict[str, Comparison]] = {}
+    for outcome in result.outcomes:
+        if MEAN in outcome.from_base:
+            base = result.outcome(outcome.method.base).method.in_sentence
+            of_bases.setdefault(base, {})[outcome.method.in_sentence] = outcome.from_base[MEAN]
+    sentences = [_beaten(of_base, base, unit(result)) for base, of_base in of_bases.items()]
+    compared = list(_compared(result).values())
+    seeds = _seeds(compared) if compared else ""
+    return " ".join(filter(None, [*sentences, seeds, recorded_runs(result)]))
+
+
+def part_answer(results: Sequence[Result]) -> str:
+    """In how many of these settings the most successful method beats the reference, in plain words.
+
+    Also the one that loses most often. Of a single setting it is the headline; empty where none is compared.
+    """
+    by_method: dict[str, list[Comparison]] = {}
+    compared = [result for result in results if _compared(result)]
+    for result in compared:
+        for method, delta in _compared(result).items():
+            by_method.setdefault(method, []).append(delta)
+    if len(compared) < 2:
+        return "".join(map(headline, compared))
+
+    def times(method: str, verdict: str) -> int:
+        return sum(delta.verdict == verdict for delta in by_method[method])
+
+    def settings(method: str, verdict: str) -> str:
+        count, every = times(method, verdict), len(by_method[method])
+        if count < every:
+            return f"in {count:,} of {plural(every, 'setting')}"
+        return "in both settings" if every == 2 else f"in all {plural(every, 'setting')}"
+
+    reference = compared[0].outcome(compared[0].reference).method.in_sentence
+    best, worst = (max(by_method, key=lambda method: times(method, verdict)) for verdict in (HIGHER, LOWER))
+    beats = f"no method beats {reference} in any of {len(compared):,} settings"
+    if times(best, HIGHER):
+        beats = f"{best} beats {reference} {settings(best, HIGHER)}"
+    if not times(worst, LOWER):
+        return capitalised(f"{beats}.")
+    loses = " and" if worst == best else f"; {worst}"
+    return capitalised(f"{beats}{loses} loses {settings(worst, LOWER)}.")
+
+
+def unit(result: Result) -> str:
+    """What differences of this setting are counted in: `F1` where all of its targets are, else `points`."""
+    names = {name for outcome in result.outcomes for name in outcome.measures(MEAN)}
+    return "F1" if names == {"f1_conll"} else "points"
+
+
+def _compared(result: Result) -> dict[str, Comparison]:
+    """By method, as a sentence names it, its difference from the reference in the mean over tasks."""
+    return {o.method.in_sentence: o.differences[MEAN] for o in result.outcomes if MEAN in o.differences}
+
+
+_VERBS = {HIGHER: "beats", LOWER: "loses to", EQUIVALENT: "does as well as"}
+
+
+def _beaten(differences: Mapping[str, Comparison], base: str, points: str) -> str:
+    """`Two of four methods beat MTL, pooled most (+4.2 F1); ridge loses (−1.0).`"""
+    ordered = sorted(differences.items(), key=lambda named: -named[1].mean)
+    higher = [named for named in ordered if named[1].verdict == HIGHER]
+    lower = [named for named in ordered[::-1] if named[1].verdict == LOWER]
+    if len(ordered) == 1:
+        ((name, delta),) = ordered
+        if delta.verdict not in _VERBS:
+            return f"Whether {name} beats {base} is undecided ({_shown(delta)} {points})."
+        return capitalised(f"{name} {_VERBS[delta.verdict]} {base} ({_shown(delta)} {points}).")
+    every = in_words(len(ordered))
+    none, each = f"none of {every} methods", f"all {every}"
+    if len(ordered) == 2:
+        none, each = "neither method", "both"
+    if not higher and not lower:
+        return capitalised(f"{none} is shown to differ from {base}.")
+    parts = [f"{none} beats {base}"]
+    if higher:
+        (best, delta), *others = higher
+        count = each if len(higher) == len(ordered) else f"{in_words(len(higher))} of {every}"
+        best_of = f" methods beat {base}, {best} most" if others else f" methods beats {base}: {best}"
+        parts = [f"{count}{best_of} ({_shown(delta)} {points})"]
+    if lower:
+        (worst, delta), *others = lower
+        lose = f"{in_words(len(lower))} lose, {worst} most" if others else f"{worst} loses"
+        parts.append(f"{lose} ({_shown(delta)}{f' {points}' * (not higher)})")
+    return capitalised("; ".join(parts)) + "."
+
+
+def _shown(delta: Comparison) -> str:
+    """The difference times a hundred with one decimal: `+16.2`; no sign on `0.0`."""
+    text = f"{100 * delta.mean:+z.1f}".replace("-", "−")
+    return text.lstrip("+") if text == "+0.0" else text
 
 
 def _verdicts(differences: Mapping[str, Comparison]) -> str:

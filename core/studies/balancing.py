@@ -22,8 +22,15 @@ _METHODS = (
     Method("stl", "STL", ({"paradigm": "stl"},)),
     Method("mtl", "MTL", ({"paradigm": "mtl"},)),
     *(Method(name, title, ({"paradigm": "mtl", "balancing": name},)) for name, title in _TITLES.items()),
-    Method("relational", "MRN, relational", ({"paradigm": "mrn", "prior": "relational"},)),
-    Method("paper", "MRN, published", ({"paradigm": "mrn", "prior": "paper"},)),
+    Method(
+        "relational",
+        "MRN, relational",
+        ({"paradigm": "mrn", "prior": "relational"},),
+        words="MRN's relational prior",
+    ),
+    Method(
+        "paper", "MRN, published", ({"paradigm": "mrn", "prior": "paper"},), words="MRN's published prior"
+    ),
 )
 
 _BILSTM: dict[str, Any] = {

@@ -180,6 +180,7 @@ def _setting(table: PaperTable, encoder: str, encoder_training: str, suffix: str
         methods,
         {} if table.corpus == "conll2003" else _HELD_OUT,
         _model(base) + share,
+        words=_TITLES[table.corpus] + f" with {share[2:]} of the sentences" * bool(share),
     )
 
 

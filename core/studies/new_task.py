@@ -11,6 +11,7 @@ from typing import Any
 
 from core.registry import PREDICTED
 from core.studies.study import Candidates, Method, Setting, Study, mrn_candidates
+from core.wording import uncapitalised
 
 _OLD, _DEV, _TEST = 400, 30, 400
 # With 1e-3 to 3e-2 dev chose an edge in half of the settings: half a decade more on each side.
@@ -70,11 +71,27 @@ def _pooled(base: Mapping[str, Any]) -> Candidates:
 
 
 _METHODS = (
-    Method("alone", "Alone", ({"paradigm": "stl"},)),
-    Method("ridge", "Ridge", mrn_candidates(_LAMBDAS, PREDICTED, alignment="disjoint")),
-    Method("predicted", "Predicted", mrn_candidates([_DEFAULT], PREDICTED)),
-    Method("predicted-dev", "Predicted, λ by dev", mrn_candidates(_LAMBDAS, PREDICTED), base="predicted"),
-    Method("pooled", "Pooled", candidates_for=_pooled),
+    Method("alone", "Alone", ({"paradigm": "stl"},), words="a head trained alone"),
+    Method(
+        "ridge",
+        "Ridge",
+        mrn_candidates(_LAMBDAS, PREDICTED, alignment="disjoint"),
+        words="a ridge penalty",
+    ),
+    Method(
+        "predicted",
+        "Predicted",
+        mrn_candidates([_DEFAULT], PREDICTED),
+        words="a head predicted from trained ones",
+    ),
+    Method(
+        "predicted-dev",
+        "Predicted, λ by dev",
+        mrn_candidates(_LAMBDAS, PREDICTED),
+        base="predicted",
+        words="a predicted head with λ chosen on dev",
+    ),
+    Method("pooled", "Pooled", candidates_for=_pooled, words="one head for all tasks"),
 )
 
 
@@ -101,6 +118,7 @@ def _setting(part: str, sentences: int) -> Setting:
             "alignment": "disjoint",
             "lambda": 3e-3,
         },
+        words=f"{uncapitalised(title.partition(' beside ')[0])} with {sentences} sentences",
     )
 
 

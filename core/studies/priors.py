@@ -29,6 +29,7 @@ from core.studies.study import (
 _WIDE = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 _NARROW = (1e-3, 3e-3, 1e-2)
 _ALL = "task,label,feature"
+_RELATIONAL, _PAPER, _ONE_HEAD = "the relational prior", "the paper's prior", "one head for all tasks"
 _POOLED = {"paradigm": "mtl", "heads": "shared"}
 
 
@@ -81,47 +82,83 @@ _METHODS = (
     Method(
         "ridge", "Ridge", mrn_candidates((1e-3, 1e-2, 1e-1), "relational", learn="task", alignment="disjoint")
     ),
-    Method("task", "Relational, tasks", mrn_candidates(_WIDE, "relational", learn="task")),
+    Method(
+        "task",
+        "Relational, tasks",
+        mrn_candidates(_WIDE, "relational", learn="task"),
+        words=f"{_RELATIONAL} over tasks",
+    ),
     Method(
         "task-label",
         "Relational, tasks and labels",
         mrn_candidates(_NARROW, "relational", learn="task,label"),
+        words=f"{_RELATIONAL} over tasks and labels",
     ),
-    Method("all", "Relational, all three", mrn_candidates(_NARROW, "relational", learn=_ALL)),
+    Method(
+        "all",
+        "Relational, all three",
+        mrn_candidates(_NARROW, "relational", learn=_ALL),
+        words=f"{_RELATIONAL} over tasks, labels and features",
+    ),
     Method(
         "all-shrunk",
         "Relational, all three, shrinkage 100",
         mrn_candidates(_NARROW, "relational", learn=_ALL, shrinkage=100.0),
     ),
     Method("map", "MAP", mrn_candidates((1e-3, 1e-2, 1e-1), "map")),
-    Method("paper", "Paper", mrn_candidates((0.005, 0.05, 0.5, 1.0), "paper")),
+    Method("paper", "Paper", mrn_candidates((0.005, 0.05, 0.5, 1.0), "paper"), words=_PAPER),
     # One λ without a search, where a run takes minutes.
-    Method("task-fixed", "Relational, tasks, λ = 0.01", mrn_candidates((1e-2,), "relational", learn="task")),
-    Method("paper-fixed", "Paper, λ = 0.05", mrn_candidates((0.05,), "paper")),
+    Method(
+        "task-fixed",
+        "Relational, tasks, λ = 0.01",
+        mrn_candidates((1e-2,), "relational", learn="task"),
+        words=_RELATIONAL,
+    ),
+    Method("paper-fixed", "Paper, λ = 0.05", mrn_candidates((0.05,), "paper"), words=_PAPER),
     Method(
         "ridge-near",
         "Ridge",
         candidates_for=_around(3e-3, 1e-2, 3e-2, 1e-1, learn="none", alignment="disjoint"),
     ),
-    Method("pooled", "Pooled", (_POOLED,)),
-    Method("pooled-words", "Pooled, words alike", candidates_for=_by_words),
-    Method("pooled-alpha", "Pooled, weighted by α", candidates_for=_by_alpha),
+    Method("pooled", "Pooled", (_POOLED,), words=_ONE_HEAD),
+    Method(
+        "pooled-words", "Pooled, words alike", candidates_for=_by_words, words=f"{_ONE_HEAD}, words alike"
+    ),
+    Method("pooled-alpha", "Pooled, weighted by α", candidates_for=_by_alpha, words=f"{_ONE_HEAD}, weighted"),
     Method(
         "fixed",
         "Fixed task correlation",
         base="pooled",
+        words="a fixed task correlation",
         candidates_for=_around(1e-3, 3e-3, 1e-2, learn="none", task_correlation=(0.5, 0.9)),
     ),
-    Method("mrn", "Relational, tasks", base="pooled", candidates_for=_around(3e-3, 1e-2, 3e-2, learn="task")),
     Method(
-        "mrn-all", "Relational, all three", mrn_candidates(_NARROW, "relational", learn=_ALL), base="pooled"
+        "mrn",
+        "Relational, tasks",
+        base="pooled",
+        candidates_for=_around(3e-3, 1e-2, 3e-2, learn="task"),
+        words=_RELATIONAL,
     ),
-    Method("paper-wide", "Paper", mrn_candidates((0.02, 0.05, 0.2), "paper", learn=_ALL), base="pooled"),
+    Method(
+        "mrn-all",
+        "Relational, all three",
+        mrn_candidates(_NARROW, "relational", learn=_ALL),
+        base="pooled",
+        words=f"{_RELATIONAL} over tasks, labels and features",
+    ),
+    Method(
+        "paper-wide",
+        "Paper",
+        mrn_candidates((0.02, 0.05, 0.2), "paper", learn=_ALL),
+        base="pooled",
+        words=_PAPER,
+    ),
     Method(
         "paper-task",
         "Paper, tasks",
         mrn_candidates((0.005, 0.02, 0.05), "paper", learn="task"),
         base="pooled",
+        words=_PAPER,
     ),
 )
 _POOLING = ("mtl", "pooled", "fixed", "mrn")
@@ -196,7 +233,8 @@ def _mixture(name: str, others: str, alpha: str, methods: tuple[str, ...], optio
     corpus, title = _BASES[task]
     made = f"simulated:{corpus}?task={task}&tasks=5&alpha={alpha}&samples=2000&tokens=500&dev=250{options}"
     tasks = beside_simulated(task, 5)
-    return _pooling(_frozen(name, f"{title}, 500 words, beside {others}", made, tasks, 20, methods, task))
+    setting = _frozen(name, f"{title}, 500 words, beside {others}", made, tasks, 20, methods, task)
+    return replace(_pooling(setting), words=f"{title} with 500 words")
 
 
 def _real(name: str, title: str, corpora: str, words: Mapping[str, int], targets: str) -> Setting:
@@ -204,7 +242,8 @@ def _real(name: str, title: str, corpora: str, words: Mapping[str, int], targets
     budgets, tasks = ",".join(map(str, words.values())), ",".join(words)
     corpus = f"apart:{corpora}?tokens={budgets}&tasks={tasks}&dev=250&test=1000"
     # With equal budgets words are alike already.
-    return _pooling(_frozen(name, title, corpus, " ".join(words), 30, _POOLING, targets))
+    setting = _frozen(name, title, corpus, " ".join(words), 30, _POOLING, targets)
+    return replace(_pooling(setting), words=title.partition(", beside")[0])
 
 
 _SETTINGS = (

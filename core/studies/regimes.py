@@ -18,24 +18,27 @@ from core.studies.study import Method, Setting, Study, mrn_candidates
 _relational = partial(mrn_candidates, (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), "relational", alignment="exact")
 _METHODS = (
     Method("mtl", "MTL", ({"paradigm": "mtl"},)),
-    Method("pooled", "Pooled", ({"paradigm": "mtl", "heads": "shared"},)),
+    Method("pooled", "Pooled", ({"paradigm": "mtl", "heads": "shared"},), words="one head for all tasks"),
     Method(
         "fixed",
         "Fixed task correlation of 0.9",
         _relational(learn="none", task_correlation=0.9),
         base="pooled",
+        words="a fixed task correlation",
     ),
     Method(
         "relational",
         "Relational, tasks",
         _relational(learn="task"),
         base="pooled",
+        words="the relational prior",
     ),
     Method(
         "paper",
         "Paper, tasks",
         mrn_candidates((5e-3, 5e-2, 5e-1), "paper", alignment="exact", learn="task"),
         base="pooled",
+        words="the paper's prior",
     ),
 )
 
@@ -81,6 +84,7 @@ def _setting(kind: str, sentences: int, training: str) -> Setting:
         base,
         targets,
         tuple(method.name for method in _METHODS),
+        words=f"{kind} tasks of {sentences:,} sentences",
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from core.studies.published import LU_CITATION, LU_TABLE_3, LU_TABLES_4_TO_6, Reported
 from core.studies.study import Candidates, Method, Paper, Setting, Study, mrn_candidates, one_rate
+from core.wording import all_of
 
 POS, CHUNKS, NER = "upos", "chunk@conll2000", "ner"
 _TASKS = {POS: "POS", CHUNKS: "chunks", NER: "NER"}
@@ -92,8 +93,15 @@ _METHODS = (
         "MRN relational",
         mrn_candidates((1e-3, 1e-2), "relational", encoder="bilstm"),
         base="lstm-s",
+        words="MRN's relational prior",
     ),
-    Method("paper", "MRN paper", mrn_candidates((5e-3, 5e-2), "paper", encoder="bilstm"), base="lstm-s"),
+    Method(
+        "paper",
+        "MRN paper",
+        mrn_candidates((5e-3, 5e-2), "paper", encoder="bilstm"),
+        base="lstm-s",
+        words="MRN's published prior",
+    ),
     Method(
         "sc-lstm-cnn",
         "SC-LSTM-CNN",
@@ -130,6 +138,7 @@ def _setting(part: str, tasks: tuple[str, ...], methods: tuple[str, ...], **base
         tasks,
         methods,
         model="ours" if tasks == _ALL_TASKS else "",
+        words=f"{all_of(words)} with {part}{' of the sentences' * part.endswith('%')}",
     )
 
 
@@ -158,6 +167,7 @@ def _main_task_setting(task: str) -> Setting:
         targets=(task,),
         methods=_SIZED,
         model="",
+        words=f"{_TASKS[task]} as the main task",
     )
 
 

@@ -16,6 +16,7 @@ from itertools import product
 from typing import Any
 
 from core.studies.study import Candidates, Method, Setting, Study, one_rate
+from core.wording import plural
 
 BALANCED, UNBALANCED, PLANTED, PUBLISHED = "balanced", "unbalanced", "planted", "published"
 ARCHITECTURES, PUBLISHED_UNBALANCED = "architectures", "published-unbalanced"
@@ -127,10 +128,11 @@ _METHODS = (
             f"beside-{number}",
             f"MTL beside α = {alpha:g}",
             ({"paradigm": "mtl", "tasks": ("ner", f"sim-{number}")},),
+            words=f"MTL beside a task that keeps {alpha:.0%} of its labels",
         )
         for number, alpha in enumerate(PLANTED_ALPHAS, 1)
     ),
-    Method("mrn", "MRN with all", (_MRN,)),
+    Method("mrn", "MRN with all", (_MRN,), words="MRN with all of them"),
 )
 
 
@@ -139,7 +141,7 @@ def _setting(point: Point, base: Mapping[str, Any], more: str, seeds: tuple[int,
     dense, changes = DENSE_LAYERS[point.dense]
     return Setting(
         point.name,
-        f"NER on {point.words:,} words{beside}, {point.tasks} artificial, α = {point.alpha:g}"
+        f"NER on {point.words:,} words{beside}, {plural(point.tasks, 'artificial task')}, α = {point.alpha:g}"
         + (f", {dense}" if point.part == ARCHITECTURES else ""),
         point.part,
         {
@@ -151,6 +153,7 @@ def _setting(point: Point, base: Mapping[str, Any], more: str, seeds: tuple[int,
         ("ner",),
         ("stl", "mtl"),
         seeds=seeds,
+        words=f"NER with {point.words:,} words",
     )
 
 
@@ -199,6 +202,7 @@ _PLANTED = Setting(
     ("ner",),
     ("stl", *(method.name for method in _METHODS[2:])),
     seeds=tuple(range(21, 31)),
+    words="NER with 500 words",
 )
 
 

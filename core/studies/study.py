@@ -12,6 +12,7 @@ from core.config.sweep import expand, with_seeds
 from core.registry import BY_CONFIGURATION, PREDICTED
 from core.results import choice
 from core.studies.published import Reported
+from core.wording import uncapitalised
 
 ALPHA = "α: probability that a simulated task keeps a word's real label."
 """What the titles of settings of simulated tasks do not say."""
@@ -35,14 +36,20 @@ class Method:
 
     `candidates_for` gives them for the fields of a setting, where they depend on these. `base` names the
     method that this one changes in one thing: differences from it are reported beside those from the study's
-    reference.
+    reference. `words` name it in a sentence, where its title is too short for one.
     """
 
     name: str
     title: str
     candidates: Candidates = ()
     base: str = ""
+    words: str = ""
     candidates_for: Callable[[Mapping[str, Any]], Candidates] | None = field(default=None, compare=False)
+
+    @property
+    def in_sentence(self) -> str:
+        """Its name within a sentence: `the paper's prior`, `pooled`, `MTL`."""
+        return self.words or uncapitalised(self.title)
 
     def among(self, base: Mapping[str, Any]) -> Method:
         """This method with its candidates for the fields of a setting."""
@@ -91,6 +98,12 @@ class Setting:
     model: str = ""
     seeds: tuple[int, ...] = ()
     added_to: Mapping[str, Any] = field(default_factory=dict)
+    words: str = ""
+
+    @property
+    def in_sentence(self) -> str:
+        """What methods are compared on, within a sentence: `NER with 500 words`."""
+        return self.words or uncapitalised(self.title)
 
 
 def frozen_setting(

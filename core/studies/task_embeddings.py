@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.studies.study import Method, Setting, Study
-from core.studies.tea import METHODS as INJECTIONS
+from core.studies.study import Setting, Study
+from core.studies.tea import injections
 
 TASKS = ("pos", "ner")
 _INJECTIONS = ("none", "input", "attention", "projected")
@@ -36,10 +36,11 @@ STUDY = Study(
             _BASE | {"paradigm": name} | fields,
             TASKS,
             _INJECTIONS,
+            words=f"POS and NER, with {name.upper()}",
         )
         for name, fields in _PARADIGMS.items()
     ),
-    tuple(Method(name, INJECTIONS[name], ({"task_embedding": name},)) for name in _INJECTIONS),
+    tuple(injections(_INJECTIONS)),
     "none",
     search_seeds=(1,),
     by_task=True,

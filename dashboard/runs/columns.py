@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.evaluation.statistics import MeanSD
-from core.results.naming import encoder_title, field_text
+from core.results.naming import encoder_title, field_texts
 from core.store.types import RunState
 from core.wording import ago, duration, number, percent, plural, spread_text, without_shared
 from dashboard.components.run_table import Column
@@ -137,15 +137,16 @@ def _lambdas(lines: Sequence[Line]) -> Column:
 
 def _shares_of_data(lines: Sequence[Line]) -> Column:
     shares = [line.config.fraction for line in lines]
-    texts = [f"{100 * share:g}%" for share in shares]
+    texts = [text.removesuffix(" of the data") for text in field_texts("fraction", shares)]
     help_ = "The share of the training sentences used"
     return Column("number", shares, texts, help=help_, is_usual=len(set(shares)) > 1)
 
 
 def _encoders(lines: Sequence[Line]) -> Column:
-    pairs = [(line.config.encoder, line.config.encoder_training) for line in lines]
-    texts = [encoder_title(field_text("encoder", encoder), training) for encoder, training in pairs]
-    return _texts(texts, is_usual=len(set(pairs)) > 1)
+    encoders = field_texts("encoder", [line.config.encoder for line in lines])
+    trainings = [line.config.encoder_training for line in lines]
+    texts = list(map(encoder_title, encoders, trainings))
+    return _texts(texts, is_usual=len(set(texts)) > 1)
 
 
 def _priorities(lines: Sequence[Line]) -> Column:
@@ -175,13 +176,15 @@ _Rows = Literal["configurations", "runs"]
 class _Entry:
     """A column of the table: its head, its drawing from the lines and the chosen runs, and where it shows.
 
-    It shows in tables whose lines are of one of `rows`, where one of the lines has a value.
+    It shows in tables whose lines are of one of `rows`, where one of the lines has a value. Names need not
+    have the `fields` that it shows.
     """
 
     head: str
     column: Callable[[Sequence[Line], Collection[int]], Column]
     rows: Collection[_Rows] = ("configurations", "runs")
     has_value: Callable[[Line], object] = lambda line: True
+    fields: Collection[str] = ()
 
 
 _ONE: tuple[_Rows, ...] = ("runs",)
@@ -194,11 +197,13 @@ _COLUMNS = (
     _Entry("Run", lambda lines, _: _numbers([line.run for line in lines]), rows=_ONE),
     _Entry("Seed", lambda lines, _: _numbers([line.config.seed for line in lines]), rows=_ONE),
     _Entry("λ", lambda lines, _: _lambdas(lines)),
-    _Entry("Share", lambda lines, _: _shares_of_data(lines)),
-    _Entry("Encoder", lambda lines, _: _encoders(lines)),
+    _Entry("Share", lambda lines, _: _shares_of_data(lines), fields=("fraction",)),
+    _Entry("Encoder", lambda lines, _: _encoders(lines), fields=("encoder", "encoder_training")),
     _Entry("Priority", lambda lines, _: _priorities(lines), has_value=lambda line: line.priority),
     _Entry("Time", lambda lines, _: _times(lines)),
     _Entry("Queued", lambda lines, _: _ages(lines)),
     _Entry("Keywords", lambda lines, _: _keywords(lines), has_value=lambda line: line.keywords),
 )
 """The columns behind the name and the scores, from left to right. A new one is an entry."""
+FIELDS_SHOWN = {entry.head: entry.fields for entry in _COLUMNS}
+"""By the head of a column the fields of a run that it shows, which a name beside it need not have."""

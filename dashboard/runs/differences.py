@@ -16,7 +16,7 @@ from core.events import RunFacts
 from core.results.naming import fields_apart, shortest_names, value_text
 from core.results.samples import by_configuration
 from core.store.types import Run, RunWithFacts
-from core.wording import all_of, plural
+from core.wording import all_of, plural, uncapitalised
 from dashboard.theme import order_tasks
 
 
@@ -31,6 +31,7 @@ def distinct_texts(values: Sequence[Any], text: Callable[[Any], str]) -> list[st
 def differences(runs: Sequence[RunWithFacts]) -> pd.DataFrame:
     """The fields and training facts in which these runs differ: a row for each, a column a configuration.
 
+    The paradigm has none: the heads name it.
     ≠ marks what is not as in the first configuration that has the field. That one lacks it, because of its
     paradigm or encoder or because it has not begun, is no difference. Facts, which may depend on the seed,
     are compared seed by seed.
@@ -38,7 +39,7 @@ def differences(runs: Sequence[RunWithFacts]) -> pd.DataFrame:
     rows = list(by_configuration(runs).values())
     configs = [row[0].config for row in rows]
     texts = {}
-    for field in _differing_fields(configs):
+    for field in filter("paradigm".__ne__, _differing_fields(configs)):
         values = [
             config.values().get(field) if field == "columns" or has_field(config, field) else None
             for config in configs
@@ -150,6 +151,6 @@ def _described_difference(runs: Sequence[Run]) -> str:
         repeated = "; some seeds are repeated" if len(seeds[0]) < len(runs) else ""
         return f"{these} differ only in the seed{repeated}."
     configs = [row[0].config for row in rows]
-    fields = [FIELD_HELP[name].label for name in _differing_fields(configs)]
+    fields = [uncapitalised(FIELD_HELP[name].label) for name in _differing_fields(configs)]
     seed = "the seeds are the same" if len(set(seeds)) == 1 else "the seeds are not the same"
     return f"{these} are {len(rows):,} configurations. They differ in {all_of(fields)}; {seed}."

@@ -17,7 +17,7 @@ from core.results.filter import FIELDS, RunFilter
 from core.store import Run, Store
 from core.wording import plural
 from dashboard.components.run_table import RunLine, run_table
-from dashboard.runs.columns import columns_of
+from dashboard.runs.columns import FIELDS_SHOWN, columns_of
 from dashboard.runs.views import SPLITS, Page, sorts
 from dashboard.shared.delivery import fragment
 from dashboard.shared.downloads import data_table
@@ -178,18 +178,20 @@ def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> No
             shown = _chosen_columns(every, usual)
     is_usual = set(shown) == set(usual)
     for table, columns in tables:
-        lines = [
-            RunLine(line.name, sorted(line.run_ids), len(picked.intersection(line.run_ids)))
-            for line in table.lines
-        ]
         # Without a choice each table has what differs in it.
         wanted = {
             name: column
             for name, column in columns.items()
             if (column.is_usual if is_usual else name in shown)
         }
+        names = table.names({field for head in wanted for field in FIELDS_SHOWN.get(head, ())})
+        lines = [
+            RunLine(name, sorted(line.run_ids), len(picked.intersection(line.run_ids)))
+            for name, line in zip(names, table.lines, strict=True)
+        ]
         kind = "Configurations" if table.lines[0].run is None else "Runs"
-        scores = f"{table.split(split)} {table.measure or 'scores'}" * bool(table.measures)
+        measured = f"{table.split(split)} {table.measure or 'scores'}"
+        scores = (measured + ", mean ± SD (seeds)" * table.has_spread) * bool(table.measures)
         corpus = table.lines[0].config.corpus if table.is_readable else ""
         run_table(
             lines,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -59,11 +59,12 @@ class Line:
     """The runs of one configuration that were found (STL: of all its tasks), or one run (`run` is its id).
 
     `runs` are newest first. Those of a configuration under different conditions (`by_conditions`) make a line
-    each. `name` is distinct in the table; `problem` is the reason why the runs cannot be read. `by_seed` has
-    the scores in [0, 1] by split and task, of one run in progress those of its last epoch; `undefined` the
-    undefined ones. `counted` runs make the means (`one_per_seed`; of scores those that succeeded), of which
-    `seeds` are of one task. `scored_by` names the score of each task, `text` the text where the table has
-    several. `seconds` is a mean. `conditions` are those of its runs.
+    each. `name` is distinct in the table, `condition` its end beyond the configuration; `problem` is the
+    reason why the runs cannot be read. `by_seed` has the scores in [0, 1] by split and task, of one run in
+    progress those of its last epoch; `undefined` the undefined ones. `counted` runs make the means
+    (`one_per_seed`; of scores those that succeeded), of which `seeds` are of one task. `scored_by` names the
+    score of each task, `text` the text where the table has several. `seconds` is a mean. `conditions` are
+    those of its runs.
     """
 
     run: int | None
@@ -76,6 +77,7 @@ class Line:
     seconds: float | None
     scored_by: Mapping[str, str]
     text: str = ""
+    condition: str = ""
     problem: str = ""
     conditions: Conditions = UNKNOWN
 
@@ -166,6 +168,18 @@ class Table:
         """The score of all its tasks; empty where they have different ones."""
         names = set(self.measures.values())
         return names.pop() if len(names) == 1 else ""
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether a score is a mean of several seeds."""
+        return any(score.n > 1 for line in self.lines for score in line.scores.values())
+
+    def names(self, elsewhere: Collection[str]) -> list[str]:
+        """The names of the lines without the fields that are shown `elsewhere`, in columns of their own."""
+        if not self.is_readable:
+            return [line.name for line in self.lines]
+        firsts, conditions = [line.runs[0] for line in self.lines], [line.condition for line in self.lines]
+        return _names(firsts, conditions, elsewhere, grouped=self.lines[0].run is None)
 
     def split(self, wanted: str) -> str:
         """Returns the split of the scores shown: the chosen one if this corpus has it."""
@@ -270,11 +284,8 @@ def page_of(
         configs = [run.config for run in firsts]
         every = {task for row in of_corpus for run in row.runs for task in run.config.tasks}
         columns = [*(task for task in tasks if task in every), *sorted(every.difference(tasks))]
-        line_names = shortest_names(configs) if grouped else run_names(firsts)
-        lines = tuple(
-            line(row, " · ".join(filter(None, (name, row.condition))))
-            for row, name in zip(of_corpus, line_names, strict=True)
-        )
+        line_names = _names(firsts, [row.condition for row in of_corpus], grouped=grouped)
+        lines = tuple(line(row, name) for row, name in zip(of_corpus, line_names, strict=True))
         scored_by: dict[str, dict[str, None]] = defaultdict(dict)
         for run in (run for row in of_corpus for run in row.runs):
             for task, score_name in names.get(run.id, {}).items():
@@ -302,6 +313,15 @@ def page_of(
         )
         tables.append(Table(capitalised(UNREADABLE), "", (), lines, {}, is_readable=False))
     return Page(tuple(tables), page, pages, rows.configurations, len(runs))
+
+
+def _names(
+    firsts: Sequence[Run], conditions: Iterable[str], elsewhere: Collection[str] = (), *, grouped: bool
+) -> list[str]:
+    """Distinct names of configurations, each by its first run, or of runs; with the conditions behind."""
+    configs = [run.config for run in firsts]
+    names = shortest_names(configs, elsewhere) if grouped else run_names(firsts, elsewhere)
+    return [" · ".join(filter(None, parts)) for parts in zip(names, conditions, strict=True)]
 
 
 _Scores = Mapping[int, Mapping[tuple[str, str], float]]
@@ -365,6 +385,7 @@ def _line(
         seconds=fmean(times) if times else None,
         scored_by=scored_by,
         text=of.text,
+        condition=of.condition,
         conditions=common_conditions([conditions[run.id] for run in counted if run.id in conditions]),
     )
 

@@ -15,7 +15,7 @@ from core.registry import FULL
 from core.results.figures import forest_chart
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, Result, TableView, table_view
-from core.studies.answer import answer, headline
+from core.studies.answer import from_bases, headline, part_answer, unit
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
 from core.studies.study import ALPHA
 from core.tasks.scores import scale_text
@@ -37,12 +37,12 @@ from jobs.studies.progress import StudyOptions
 from jobs.studies.report import cost_sheet, overview, paper_sheet, setting_sheet
 
 _PAGE = "studies/page.py"
-_PUBLISHED = "Published records of MRN Lab"
 _FEW = 3
 """So many settings are all opened from the start."""
 _MANY, _TALL = 12, 480
 """Beyond so many settings their overview scrolls, within so many pixels."""
-_COLUMNS = (4, 6, 3, 1.8)
+_COLUMNS = {"Study": 4, "Answer": 7, "": 1.6}
+"""The heads of the table of studies, with the widths of its columns."""
 
 
 def studies() -> None:
@@ -58,25 +58,24 @@ def studies() -> None:
     if name:
         problem(f"No study is called {name}. These are the studies.")
     with st.container(key="studies_head"):
-        heads = ("Study and question", _PUBLISHED, "This store", "Train")
-        for column, head in zip(st.columns(_COLUMNS), heads, strict=True):
+        for column, head in zip(st.columns([*_COLUMNS.values()]), _COLUMNS, strict=True):
             column.caption(head)
     live(_table, resources.pace, key="studies_table")
 
 
 def _table() -> None:
-    """A row for each study: question, published answer, results of this store, one button."""
+    """A row for each study: question, published answer with what this store has, one button."""
     for name, now in resources.studies_by_now().items():
         study = STUDIES[name]
         with st.container(key=f"study_row_{name}"):
-            question, published, here, act = st.columns(_COLUMNS)
+            question, answered, act = st.columns([*_COLUMNS.values()])
         with question:
             st.page_link(_PAGE, label=f"**{escape(study.title)}**", query_params={"study": name})
             st.caption(escape(study.question))
-        with published:
+        with answered:
             _published(study)
-        with here:
-            _here(now)
+            if now is not None and any((now[1].done, now[1].active, now[1].failed)):
+                _here(now)
         with act:
             launch_or_stop(study, now and now[1], StudyOptions(name), [], f"study_{name}")
 
@@ -84,21 +83,24 @@ def _table() -> None:
 def _published(study: Study) -> None:
     records = records_of(study.name)
     if not records:
-        st.caption("No published records.")
+        st.caption("Not answered yet: its runs are not recorded. *Launch* trains them.")
         return
     record = records[0]
     if study.pairs:
         gains = record.gains(PAIRS)
-        words, setting, view = gains_answer(gains), PAIRS_TITLE, gains_forest(gains)
+        words, setting, view = gains_answer(gains, study.pairs), PAIRS_TITLE, gains_forest(gains, study.pairs)
+        axis = "Points over STL"
     else:
         result = record.result(record.settings[0])
-        words, setting = headline(result), result.setting.title
-        view = study_forest(result, (MEAN,))
+        words, setting, view = headline(result), result.setting.title, study_forest(result, (MEAN,))
+        axis = f"{capitalised(unit(result))} over {study.method(study.reference).in_sentence}"
     st.markdown(f"**{escape(words)}**")
-    st.html(small_forest(view))
-    st.caption(
-        f"{escape(setting)}. Points with 95% intervals; {plural(record.runs, 'run')}.", help=_alpha(setting)
-    )
+    with st.container(gap="xxsmall"):
+        st.html(small_forest(view, axis))
+        st.caption(
+            f"{escape(setting)}. {plural(record.runs, 'run')}, 95% intervals; filled: decided.",
+            help=_alpha(setting),
+        )
 
 
 def _alpha(title: str) -> str | None:
@@ -106,21 +108,16 @@ def _alpha(title: str) -> str | None:
     return ALPHA if "α" in title else None
 
 
-def _here(now: resources.StudyNow | None) -> None:
-    if now is None:
-        st.caption("–")
-        return
+def _here(now: resources.StudyNow) -> None:
+    """What this store has of a study: its runs, and the answer of the first setting with scores."""
     results, counts, seconds = now
-    st.markdown(f"{counts.done:,} of {plural(counts.total, 'run')} done")
-    if first := scored(results)[:1]:
-        st.markdown(f"**{escape(headline(first[0]))}**")
-        st.caption(escape(first[0].setting.title), help=_alpha(first[0].setting.title))
-    states = [f"{count:,} {word}" for count, word in (
-        (counts.active, "queued or in progress"), (counts.failed, "failed"),
-    ) if count]  # fmt: skip
+    texts = [f"{counts.done:,} of {plural(counts.total, 'run')} done"]
+    texts += [f"{counts.active:,} queued or in progress"] * bool(counts.active)
+    texts += [f"{counts.failed:,} failed"] * bool(counts.failed)
     if seconds:
-        states.append(f"{about_time(seconds)} left")
-    st.caption(", ".join(states))
+        texts.append(f"{about_time(seconds)} left")
+    found = "".join(f" {headline(result)}" for result in scored(results)[:1])
+    st.caption(escape(f"In this store {', '.join(texts)}.{found}"))
 
 
 def _study(name: str) -> None:
@@ -149,8 +146,6 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
             labelled=True,
         )
     of_part = [result for result in results if result.setting.part == part]
-    if words := next(filter(None, (_alpha(result.setting.title) for result in of_part)), None):
-        st.caption(words)
     scored_results = [result for result in of_part if has_scores(result)]
     options = replace(options, part=part)
     if not scored_results:
@@ -159,7 +154,9 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
     elif study.by_relatedness and not is_published:
         _grid(options)
     if study.pairs and record is not None and is_published:
-        show_answer(gains_answer(record.gains(part)), key="study_pairs")
+        show_answer(gains_answer(record.gains(part), study.pairs), key="study_pairs")
+    elif sentence := part_answer(of_part):
+        show_answer(sentence, key="study_part")
     _overview(study, of_part)
     if (view := table_view(study, part, results)) is not None:
         _paper(view, study)
@@ -250,13 +247,15 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     if not any(MEAN in outcome.differences for result in results for outcome in result.outcomes):
         return
     reference = study.method(study.reference).title
+    sheet = overview(study, results)
+    titles = (result.setting.title for result in results)
     with st.container(height=_TALL if len(results) > _MANY else "content", border=False):
         alt = f"Mean difference from {reference} by method and setting"
-        show_table(overview(study, results), alt=alt, turned="Setting")
+        show_table(replace(sheet, head=(sheet.head[0], *titles)), alt=alt, turned="Setting")
     st.caption(
         f"Mean difference from {escape(reference)} over a setting's tasks, in points. Bold red: higher. Bold "
         "blue: lower. Plain: equivalent. Grey: undecided. p is corrected for the methods of a setting. "
-        "Empty: not compared."
+        "Empty: not compared. " + next(filter(None, (_alpha(result.setting.title) for result in results)), "")
     )
 
 
@@ -268,6 +267,7 @@ def _chosen(results: Sequence[Result]) -> list[Result]:
         "Settings",
         names,
         default=names if len(names) <= _FEW else names[:1],
+        format_func={result.setting.name: result.setting.title for result in results}.__getitem__,
         key="setting",
         bind="query-params",
         placeholder="Choose settings to open",
@@ -277,9 +277,8 @@ def _chosen(results: Sequence[Result]) -> list[Result]:
 
 def _setting(result: Result) -> None:
     with st.container(border=True):
-        st.caption(escape(result.setting.title))
-        show_answer(headline(result), key=f"study_{result.setting.name}")
-        st.markdown(escape(answer(result)))
+        st.subheader(escape(result.setting.title), anchor=False)
+        st.markdown(escape(f"{headline(result)} {from_bases(result)}".strip()))
         if (view := study_forest(result)).marks:
             chart(
                 forest_chart(view, _colours(result.setting.targets)),

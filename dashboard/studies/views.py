@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from core.evaluation.comparison import HIGHER, LOWER
 from core.results.figures import Forest, Mark
@@ -26,21 +26,24 @@ def scored(results: Iterable[Result]) -> list[Result]:
     return [result for result in results if any(MEAN in outcome.scores for outcome in result.outcomes)]
 
 
-def gains_forest(gains: Gains) -> Forest:
-    """The decided gains and losses among pairs of tasks, from the largest gain to the largest loss."""
+def gains_forest(gains: Gains, names: Mapping[str, str]) -> Forest:
+    """The decided gains and losses among pairs of tasks, from the largest gain to the largest loss.
+
+    `names` are the tasks' titles.
+    """
     decided = sorted(filter(lambda gain: gain.is_decided, gains.pairs.values()), key=lambda gain: -gain.mean)
-    names = tuple(f"{gain.main} beside {gain.aux}" for gain in decided)
+    rows = tuple(f"{names[gain.main]} beside {names[gain.aux]}" for gain in decided)
     marks = tuple(
         Mark.from_comparison(gain, row, MEAN, f"{name}: {gain.sentence}")
-        for row, (name, gain) in enumerate(zip(names, decided, strict=True))
+        for row, (name, gain) in enumerate(zip(rows, decided, strict=True))
     )
-    return Forest(names, (MEAN,), "STL", marks)
+    return Forest(rows, (MEAN,), "STL", marks)
 
 
-def small_forest(view: Forest) -> str:
-    """A forest of one target as HTML: by row the name, the interval with a mark, and the points.
+def small_forest(view: Forest, axis: str) -> str:
+    """A forest of one target as HTML: by row the name, the interval with a mark, and the difference.
 
-    A mark is filled where the difference is decided.
+    A mark is filled where the difference is decided. `axis` says what differences are, in which unit.
     """
     ends = [
         0.0,
@@ -67,8 +70,9 @@ def small_forest(view: Forest) -> str:
         for tick in dict.fromkeys(map(_round_down, (start, 0.0, start + width)))
         if not tick or abs(tick) >= _APART * width  # beside zero there is no room for another number
     )
-    rows.append(f'<tr><th></th><td><div class="track">{"".join(ticks)}</div></td><td>points</td></tr>')
-    label = f"Points over {view.reference} with 95% intervals; a filled mark is a decided difference"
+    rows.append(f'<tr><th></th><td><div class="track">{"".join(ticks)}</div></td><td></td></tr>')
+    rows.append(f'<tr><th></th><td class="axis">{html.escape(axis)}</td><td></td></tr>')
+    label = f"{axis} with 95% intervals; a filled mark is a decided difference"
     return f'<table class="small-forest" aria-label="{html.escape(label)}">{"".join(rows)}</table>'
 
 

@@ -83,7 +83,7 @@ def report(study: Study, results: Sequence[Result]) -> Iterator[Part]:
 def paper_sheet(view: TableView) -> Sheet:
     """The rows that the paper quotes, then ours, with published figures where they are compared."""
     beside = [" published"] * view.paper.is_compared
-    head = ["model", "chosen", *(task + suffix for task in view.tasks for suffix in ("", *beside))]
+    head = ["Model", "Chosen", *(task + suffix for task in view.tasks for suffix in ("", *beside))]
     rows: list[list[Any]] = []
     for quoted in view.paper.reported:
         row: list[Any] = [f"{quoted.model} ({quoted.source})", Entry("reported", is_quoted=True)]
@@ -107,7 +107,8 @@ def paper_sheet(view: TableView) -> Sheet:
 def cost_sheet(view: TableView) -> Sheet:
     """A table of the cost of each model of a paper's table."""
     return Sheet.of(
-        ["model", *COST_HEAD], [[model, *cost_entries(row.cost)] for model, row in view.rows.items()]
+        ["Model", *map(capitalised, COST_HEAD)],
+        [[model, *cost_entries(row.cost)] for model, row in view.rows.items()],
     )
 
 
@@ -123,7 +124,7 @@ def overview(study: Study, results: Sequence[Result]) -> Sheet:
                 row[index] = Entry(
                     100 * difference.mean, unit="points", verdict=difference.verdict, form=SIGNED
                 )
-    head = [f"less {study.method(study.reference).title}", *(result.setting.name for result in results)]
+    head = [f"Less {study.method(study.reference).title}", *(result.setting.name for result in results)]
     return Sheet.of(head, [(title, *row) for title, row in rows.items()])
 
 
@@ -139,7 +140,7 @@ def _tables_by_task(study: Study, results: Sequence[Result]) -> Iterator[Part]:
                     row[index] = difference_entry(difference, verdict=True)
         if len(having) > 1 and rows:
             yield Heading(f"{task} beside other tasks, less {study.method(study.reference).title}", 3)
-            head = ["method", *(result.setting.title for result in having)]
+            head = ["Method", *(result.setting.title for result in having)]
             yield Sheet.of(head, [(title, *row) for title, row in rows.items()], writes_verdicts=True)
 
 
@@ -152,7 +153,7 @@ def _curve_sheet(result: Result) -> Sheet:
         (outcome.method.title, *(_dev_entry(outcome.dev_curve.get(epoch), outcome) for epoch in shown))
         for outcome in outcomes
     ]
-    return Sheet.of(["method", *(f"epoch {epoch}" for epoch in shown)], rows)
+    return Sheet.of(["Method", *(f"Epoch {epoch}" for epoch in shown)], rows)
 
 
 def curves(results: Sequence[Result]) -> str:
@@ -181,15 +182,14 @@ def setting_sheet(result: Result) -> Sheet:
     bases = {outcome.method.base for outcome in result.outcomes if outcome.from_base}
     base = result.outcome(bases.pop()).method.title if len(bases) == 1 else "its base"
     has_base = any(outcome.from_base for outcome in result.outcomes)
-    head = ["method", "chosen", "dev", *targets, "difference", "p", "verdict"]
-    head += [f"less {base}", "its verdict"] * has_base
-    head += [RARE, "their difference"] * has_rare + ["task correlation"] * has_learned
+    head = ["Method", *targets, "Difference", "p", "Verdict"]
+    head += [f"Less {base}", "Its verdict"] * has_base
+    head += [capitalised(RARE), "Their difference"] * has_rare + ["Task correlation"] * has_learned
+    head += ["Chosen", "Dev"]
     rows = []
     for outcome in result.outcomes:
         row: list[Any] = [
             outcome.method.title,
-            outcome.chosen,
-            _dev_entry(outcome.dev, outcome),
             *(score_entry(outcome.scores.get(target), *outcome.measures(target)) for target in targets),
             *_difference(outcome, result),
         ]
@@ -203,7 +203,8 @@ def setting_sheet(result: Result) -> Sheet:
             rare = difference_entry(outcome.differences.get(RARE), seeds=not result.is_complete)
             row += [score_entry(outcome.scores.get(RARE), "f1"), rare or ""]
         learned = "" if outcome.learned is None else mean_entry(outcome.learned)
-        rows.append(row + [learned] * has_learned)
+        row += [learned] * has_learned
+        rows.append([*row, outcome.chosen, _dev_entry(outcome.dev, outcome)])
     return Sheet.of(head, rows)
 
 

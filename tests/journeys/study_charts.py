@@ -93,12 +93,12 @@ _SETTINGS: Mapping[str, tuple[str, Mapping[str, str]]] = {
 
 def _marks(table: pd.DataFrame, setting: str, families: dict[str, int]) -> Iterator[Mark]:
     """A mark for each row with a difference; undecided by the table's verdict, or else by the interval."""
-    columns = "their difference" if RARE in setting else "difference"
+    columns = "Their difference" if RARE in setting else "Difference"
     known = table.reindex(columns=[f"{columns} {end}" for end in ("(points)", "low", "high")])
     for place, (points, low, high) in enumerate(known.astype(float).to_numpy().tolist()):
         if math.isnan(points):
             continue
-        corrected = table["verdict"][place] if columns == "difference" else _by_interval(low, high)
+        corrected = table["Verdict"][place] if columns == "Difference" else _by_interval(low, high)
         verdict = corrected if corrected in (HIGHER, LOWER) else ""
         row = families.setdefault(str(table.iloc[place, 0]), len(families))
         ends = (None, None) if math.isnan(low) else (low, high)

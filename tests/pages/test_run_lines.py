@@ -20,11 +20,14 @@ from core.results.samples import by_configuration
 from core.store import RunState, Store
 from dashboard.curves.numbers import configurations
 from dashboard.runs import views
+from dashboard.runs.columns import FIELDS_SHOWN, columns_of
 from dashboard.runs.differences import difference_sentence, differences
 from dashboard.runs.views import PAGE, Line, Page, page_of, sorts
 from tests.making import claimed, config, run_facts, split_result
 from tests.making import finished as finished_run
 from tests.pages.filled_store import TASKS, Filled
+
+_IN_COLUMNS = {field for fields in FIELDS_SHOWN.values() for field in fields}
 
 
 @pytest.fixture
@@ -77,6 +80,8 @@ def test_a_corpus_has_a_table_of_its_own_tasks(memory: Store) -> None:
     assert first.shared == "λ 0.001 · upos, xpos · bert-base-cased, fine-tuned · 3 epochs"
     assert demo.shared == "pos, ner · bert-base-cased, fine-tuned · 3 epochs"
     assert [line.name for line in demo.lines] == ["MRN 0.001 · 5% of the data", "MTL · 100% of the data"]
+    assert demo.names(_IN_COLUMNS) == ["MRN 0.001", "MTL"]
+    assert demo.names(("encoder",)) == [line.name for line in demo.lines]
 
 
 def _changed(field: str, base: RunConfig) -> RunConfig | None:
@@ -137,6 +142,12 @@ def test_configurations_that_differ_never_read_the_same(
     memory.add_runs(configs)
     shown = [(table.corpus, line.name) for table in page(memory).tables for line in table.lines]
     assert len(set(shown)) == len(shown) == len(set(map(comparison_key, configs)))
+    beside: list[tuple[Any, ...]] = []  # what a reader sees of the names of lines with their columns
+    for table in page(memory).tables:
+        of_columns = {head: column.texts for head, column in columns_of(table, "test", ()).items()}
+        told = [of_columns[head] for head, fields in FIELDS_SHOWN.items() if fields]
+        beside += zip([table.corpus] * len(table.lines), table.names(_IN_COLUMNS), *told, strict=True)
+    assert len(set(beside)) == len(shown)
     runs = memory.runs()
     groups = list(by_configuration(runs).values())
     chips, legend = group_names(groups), {each.name for each in configurations(runs).values()}
@@ -226,7 +237,7 @@ class TestDifferences:
         memory.add_runs([exact.with_(seed=seed) for seed in range(9)] + [disjoint.with_(seed=9)])
         runs = memory.runs_with_facts()[::-1]
         assert difference_sentence(runs) == (
-            "These 10 runs are 2 configurations. They differ in Alignment; the seeds are not the same."
+            "These 10 runs are 2 configurations. They differ in alignment; the seeds are not the same."
         )
         frame = differences(runs)
         assert list(frame.columns) == ["MRN 0.001 · exact", "MRN 0.001 · disjoint"]
@@ -238,8 +249,8 @@ class TestDifferences:
         runs = store.runs_with_facts()
         mtl = next(run for run in runs if run.config.paradigm == "mtl" and run.config.seed == 1)
         weak, strong = store.runs_with_facts(finished.mrn[:2])[::-1]
-        assert "They differ in Paradigm; the seeds are the same." in difference_sentence([weak, mtl])
-        assert list(differences([weak, mtl]).index) == ["Paradigm"]
+        assert "They differ in paradigm; the seeds are the same." in difference_sentence([weak, mtl])
+        assert differences([weak, mtl]).empty  # the names have the paradigm
         frame = differences([weak, strong, mtl])
         assert list(frame.loc["λ"]) == ["0.01", "≠ 0.1", "–"]
 

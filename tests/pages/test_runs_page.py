@@ -77,6 +77,16 @@ def test_filter_and_sort_in_the_link(open_page: Open, finished: Filled) -> None:
     assert len(listed(app)) == 20
 
 
+def test_a_name_has_what_no_column_shows(open_page: Open) -> None:
+    Store.open().add_runs([config(), config(fraction=0.05, encoder="bilstm")])
+    app = open_page("runs")
+    shown = listed(app)
+    assert list(shown["Name"]) == ["MRN 0.001", "MRN 0.001"]
+    assert len(set(zip(shown["Share"], shown["Encoder"], strict=True))) == 2
+    app.multiselect(key="columns").set_value(["State"]).run()
+    assert [name.count(" · ") for name in listed(app)["Name"]] == [2, 2]
+
+
 def test_a_link_to_the_second_page(open_page: Open) -> None:
     Store.open().add_runs([config(**{"lambda": 0.001 + place / 1000}) for place in range(28)])
     app = open_page("runs", table_page="2")

@@ -23,7 +23,7 @@ from core.results.figures import forest_chart
 from core.store import RunState, Store
 from core.studies import STUDIES, Method, Study
 from core.studies.analysis import MEAN, FinalScores, Result, analyse
-from core.studies.answer import answer, headline, recorded_runs
+from core.studies.answer import answer, from_bases, headline, recorded_runs
 from core.studies.dissertation import BASE_SIZE, for_encoder
 from core.studies.recorded import PAIRS, records_of
 from core.studies.study import DevByRun, with_runs
@@ -66,7 +66,8 @@ class TestViews:
         sentence = answer(result(toy()))
         assert sentence.startswith("Against MTL, MRN (+5.20 [")
         assert sentence.endswith("]) scores higher; equivalent for STL. 3 seeds.")
-        assert headline(result(toy())) == "1 of 2 methods beats MTL: MRN (+5.20 points). 1 is equivalent."
+        assert headline(result(toy())) == "One of two methods beats MTL on whole: MRN (+5.2 points)."
+        assert from_bases(result(toy())) == "3 seeds."
         assert headline(nothing(toy())) == answer(nothing(toy()))
         assert "One seed each, so no interval." in answer(result(toy().with_seeds(1)))
         assert answer(nothing(toy())) == "No method can be compared with MTL yet."
@@ -88,17 +89,18 @@ class TestViews:
 
     def test_a_small_forest_has_a_row_per_method_and_escapes_their_names(self) -> None:
         view = study_forest(result(toy()), ("mean",))
-        drawn = small_forest(replace(view, rows=("<b>STL</b>", "MRN")))
+        drawn = small_forest(replace(view, rows=("<b>STL</b>", "MRN")), "<i>F1</i> over MTL")
         assert "<b>" not in drawn
+        assert "&lt;i&gt;F1&lt;/i&gt; over MTL" in drawn
         assert re.findall(r'<th scope="row">(.*?)</th>', drawn) == ["&lt;b&gt;STL&lt;/b&gt;", "MRN"]
         assert [" filled" in row for row in drawn.split("<tr ")[1:]] == [False, True]
         assert drawn.count("<td>+5.20</td>") == 1
 
     def test_decided_pairs_are_the_rows_of_a_forest_of_gains(self) -> None:
         gains = records_of("transfer")[0].gains(PAIRS)
-        view = gains_forest(gains)
+        view = gains_forest(gains, STUDIES["transfer"].pairs)
         assert [round(mark.points, 2) for mark in view.marks] == [5.36, 3.38, 0.56, -2.90, -3.86]
-        assert view.rows[-1] == "mwe beside deprel"
+        assert view.rows[-1] == "STREUSLE MWEs beside LinES relations"
 
     def test_failures_are_counted(self) -> None:
         made = toy()
@@ -219,15 +221,10 @@ class TestLaunch:
             claimed(Store.open(), state, **run.values())
         # An address of an unknown study leads to the table.
         app = open_page("studies", study="nothing")
-        said = {
-            None: "–",
-            RunState.RUNNING: "1 queued or",
-            RunState.FAILED: "1 failed",
-        }
-        if state is None:
-            assert [text.value for text in app.caption].count(said[None]) == len(STUDIES)
-        else:
-            assert len([text.value for text in app.caption if said[state] in text.value]) == 1
+        said = [text.value for text in app.caption if "In this store" in text.value]
+        wanted = {RunState.RUNNING: "1 queued or in progress", RunState.FAILED: "1 failed"}
+        assert len(said) == (state is not None)
+        assert all(wanted[state] in text for text in said if state is not None)
         stops = [button.key for button in app.button if str(button.key).startswith("stop_")]
         assert stops == ["stop_toy"] * (state is RunState.RUNNING)
 
@@ -282,15 +279,16 @@ class TestPage:
     def test_answers_charts_and_tables(self, page: Open) -> None:
         app = page()
         assert "Does it work?" in words(app)
-        assert words(app).count("Against MTL, MRN (+5.20 [") >= 2
+        assert "MRN beats MTL in both settings." in words(app)
+        assert words(app).count("beats MTL on") == 2
         assert app.multiselect(key="setting").value == ["whole", "half"]
         assert [len(chart["data"]) for chart in figures(app, "forest_whole")] == [3]
         overview, whole, half, *_ = sheets(app)
         assert list(overview["MRN"]) == [":red[**+5.20**]"] * 2
         assert list(overview["STL"]) == ["0.00", "0.00"]
-        assert whole.loc["MTL", "verdict"] == "reference"
-        assert whole.loc["MRN", "chosen"] == "λ=0.1"
-        assert (whole.loc["MRN", "dev"], whole.loc["MRN", "verdict"]) == ("72.40", "higher")
+        assert whole.loc["MTL", "Verdict"] == "reference"
+        assert whole.loc["MRN", "Chosen"] == "λ=0.1"
+        assert (whole.loc["MRN", "Dev"], whole.loc["MRN", "Verdict"]) == ("72.40", "higher")
         assert {"pos", "mean"}.isdisjoint(half.columns)  # of one target there is no mean beside
         assert not app.warning
 
@@ -319,7 +317,7 @@ class TestPage:
         store.close()
 
     def test_a_link_opens_a_setting_and_other_parts_and_the_runs_are_one_click_away(self, page: Open) -> None:
-        app = page(setting="half")
+        app = page(setting="Half")
         assert app.multiselect(key="setting").value == ["half"]
         assert len(sheets(app)) == 2
         app.segmented_control(key="part").set_value("fine-tuned").run()
@@ -351,10 +349,10 @@ def test_published_figures_stand_beside_ours(open_page: Open) -> None:
     assert mtl["ner published"].endswith("ours above]")  # 91.40 beside 90.76 ± 0.14
     assert mtl["pos published"].endswith("ours below]")  # 91.40 beside 92.90 ± 0.17
     assert "ours" not in str(table.loc["BERT (STL)", "ner published"])
-    assert table.loc["BERT (MRN)", "chosen"] == "open"
+    assert table.loc["BERT (MRN)", "Chosen"] == "open"
     assert "Within its standard deviation: 1, above: 1, below: 1." in words(app)
     assert "hold out a tenth" in words(app)
-    assert sheets(app)[1].loc["BERT (MTL)", "parameters"] == "108.0M"
+    assert sheets(app)[1].loc["BERT (MTL)", "Parameters"] == "108.0M"
     # Another encoder is never held against the paper.
     assert app.selectbox(key="over").options == [
         "As the study has it", f"{BASE_SIZE}, frozen", BASE_SIZE, "minilm, frozen", "minilm",
@@ -382,10 +380,10 @@ def test_a_record_with_missing_runs_says_so_and_what_it_answers(open_page: Open)
     assert app.segmented_control(key="part").value == "table 3"
     assert recorded_runs(result_) in words(app)
     assert "the claim at base size, with another encoder" in words(app)
-    table = next(table for table in sheets(app) if "verdict" in table)
+    table = next(table for table in sheets(app) if "Verdict" in table)
     for outcome in result_.outcomes:
         if compared := outcome.differences.get(MEAN):
-            has_n = f"({compared.seeds})" in table.loc[outcome.method.title, "difference"]
+            has_n = f"({compared.seeds})" in table.loc[outcome.method.title, "Difference"]
             assert has_n is not result_.is_complete
 
 

@@ -120,7 +120,7 @@ class TestAnalysis:
         assert answer(part).endswith("undecided for MRN. 2 seeds. 13 of 16 runs recorded.")
         row = dict(setting_sheet(part).blocks[0].rows)
         head = setting_sheet(part).head[1:]
-        shown = {name: dict(zip(head, cells, strict=True))["difference"] for name, cells in row.items()}
+        shown = {name: dict(zip(head, cells, strict=True))["Difference"] for name, cells in row.items()}
         assert shown["MRN"] is not None
         assert (shown["MRN"].n, shown["STL"]) == (2, None)
         assert "recorded" not in answer(analysed())

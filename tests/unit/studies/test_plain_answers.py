@@ -1,0 +1,96 @@
+"""The answers of studies in plain words: of a setting, of a part, and of all published records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from core.studies import STUDIES, Method
+from core.studies.analysis import MEAN, Outcome, Result, with_differences
+from core.studies.answer import from_bases, headline, part_answer
+from core.studies.recorded import RECORDS, Record
+from tests.studying import setting, study
+
+_UP, _DOWN, _WIDE, _SAME = (0.101, 0.1, 0.099), (-0.201, -0.2, -0.199), (0.3, -0.2, 0.01), (0.0, 1e-5, -1e-5)
+
+
+def made(score_name: str = "f1_conll", /, **gains: tuple[float, ...]) -> Result:
+    """A setting in which these methods gain so much over MTL in three seeds."""
+    names = {"mtl": (0.0, 0.0, 0.0), **gains}
+    methods = tuple(Method(name, name.upper(), ({"paradigm": "mtl"},), words=f"the {name}") for name in names)
+    methods = (replace(methods[0], words=""), *methods[1:])
+    small = replace(setting(), methods=tuple(names), words="NER with 500 words")
+
+    def outcome(method: Method) -> Outcome:
+        by_seed = {seed: 0.5 + gain for seed, gain in enumerate(names[method.name])}
+        return Outcome(
+            method, {}, None, {"ner": by_seed, MEAN: by_seed}, 0, {}, score_names={"ner": score_name}
+        )
+
+    outcomes: Mapping[str, Outcome] = {method.name: outcome(method) for method in methods}
+    whole = replace(study(), settings=(small,), methods=methods)
+    return with_differences(whole, small, dict(outcomes), 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("gains", "sentence"),
+    [
+        ({"a": _UP}, "The a beats MTL on NER with 500 words (+10.0 F1)."),
+        ({"a": _DOWN}, "The a loses to MTL on NER with 500 words (−20.0 F1)."),
+        ({"a": _SAME}, "The a does as well as MTL on NER with 500 words (0.0 F1)."),
+        ({"a": _WIDE}, "Whether the a beats MTL on NER with 500 words is undecided (+3.7 F1)."),
+        ({"a": _WIDE, "b": _SAME}, "Neither method is shown to differ from MTL on NER with 500 words."),
+        (
+            {"a": _UP, "b": tuple(2 * gain for gain in _UP)},
+            "Both methods beat MTL on NER with 500 words, the b most (+20.0 F1).",
+        ),
+        (
+            {"a": _UP, "b": _UP, "c": _WIDE},
+            "Two of three methods beat MTL on NER with 500 words, the a most (+10.0 F1).",
+        ),
+        (
+            {"a": _UP, "b": _DOWN, "c": _WIDE},
+            "One of three methods beats MTL on NER with 500 words: the a (+10.0 F1); the b loses (−20.0).",
+        ),
+        (
+            {"a": _DOWN, "b": tuple(2 * gain for gain in _DOWN), "c": _WIDE},
+            "None of three methods beats MTL on NER with 500 words; two lose, the b most (−40.0 F1).",
+        ),
+    ],
+)
+def test_the_headline_says_how_many_methods_win_and_which_most(
+    gains: dict[str, tuple[float, ...]], sentence: str
+) -> None:
+    assert headline(made(**gains)) == sentence
+    assert headline(made("accuracy", **gains)) == sentence.replace("F1", "points")
+
+
+def test_a_part_is_answered_by_how_often_the_best_wins_and_the_worst_loses() -> None:
+    wins, loses, open_ = made(a=_UP, b=_WIDE), made(a=_UP, b=_DOWN), made(a=_WIDE, b=_WIDE)
+    assert part_answer([]) == ""
+    assert part_answer([wins]) == headline(wins)
+    assert part_answer([wins, loses]) == "The a beats MTL in both settings; the b loses in 1 of 2 settings."
+    assert part_answer([wins, loses, open_]).startswith("The a beats MTL in 2 of 3 settings; the b")
+    assert part_answer([open_, open_]) == "No method beats MTL in any of 2 settings."
+    alone = [made(a=_UP), made(a=_DOWN)]
+    assert part_answer(alone) == "The a beats MTL in 1 of 2 settings and loses in 1 of 2 settings."
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.results_path.stem)
+def test_every_published_answer_is_a_short_sentence_whose_methods_have_one_name_each(record: Record) -> None:
+    for each in map(record.result, record.settings):
+        names = [outcome.method.in_sentence for outcome in each.outcomes]
+        assert len(set(names)) == len(names)
+        for text in (headline(each), from_bases(each)):
+            assert "  " not in text
+            assert not re.search(r"\d\.\d\d|\[", text)  # intervals are in the table
+        assert len(headline(each)) < 200
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_settings_of_a_part_are_told_apart_by_their_titles(name: str) -> None:
+    titles = [(setting.part, setting.title) for setting in STUDIES[name].settings]
+    assert len(set(titles)) == len(titles)
