@@ -76,7 +76,7 @@ function whoNode(lane) {
   const node = element("div", { className: `who ${lane.kind}${lane.of ? " seed" : ""}`, title: lane.who })
   if (!lane.seeds) node.append(lane.who)
   else {
-    const button = element("button", { type: "button" }, element("span", "configuration", lane.who), ` ${lane.seeds} seeds`)
+    const button = element("button", { type: "button" }, element("span", "configuration", lane.who), element("span", "count", ` ${lane.seeds} seeds`))
     button.setAttribute("aria-expanded", lane.isOpen)
     button.dataset.seeds = lane.key
     node.append(button)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
@@ -158,13 +159,15 @@ def _lanes(
     legend = _legend(
         has_gold=has_gold,
         has_seeds=any(of.seeds for of in answers),
-        is_several=len(answers) > 1,
+        first=answers[0].who if len(answers) > 1 else "",
         has_spans="iob2" in schemes_of(answers).values(),
     )
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.caption(_summary(sentences, answers), width="content")
+        st.markdown(_summary(sentences, answers), width="content")
         confidence = switch("Show confidence", key="confidence", help=legend)
     drawn = blocks(sentences, answers, resources.task_colours(), places)
+    if len(drawn) == 1:  # what is said of it stands above
+        drawn = [replace(drawn[0], about="")]
     sentence(drawn, key="tagged", confidence=confidence)
     if note := about_confidence(configs.values()):
         st.caption(note)
@@ -179,28 +182,29 @@ def _lanes(
         show_scores(rows, schemes_of(answers), "the text")
 
 
-def _legend(*, has_gold: bool, has_seeds: bool, is_several: bool, has_spans: bool) -> str:
-    """Returns the legend of the lanes' marks."""
-    parts = [
-        "Fainter labels are less certain. Point at one, or use Tab and the arrow keys, for the alternatives."
+def _legend(*, has_gold: bool, has_seeds: bool, first: str, has_spans: bool) -> str:
+    """Returns the legend of the lanes' marks as Markdown; others are compared with the lane `first`."""
+    compared = has_gold or bool(first)
+    marks = [
+        ("Fainter", "less certain", True),
+        ("4 of 5", "seeds that agree", has_seeds),
+        ("Hollow", "at most half of them", has_seeds and has_spans),
+        ("Outlined", "an error against the gold labels" if has_gold else f"differs from {first}", compared),
+        ("Dashed", f"a {'missed' if has_gold else 'missing'} span", compared and has_spans),
     ]
-    if has_seeds:
-        hollow = "; a hollow span has at most half of them" * has_spans
-        parts.append(f"4 of 5 counts the seeds that agree{hollow}.")
-        parts.append("Click the name of a lane for its seeds.")
-    if has_gold:
-        parts.append("Outlined: an error against the gold labels." + " Dashed: a missed span." * has_spans)
-    elif is_several:
-        differs = "Outlined: differs from the first configuration."
-        parts.append(differs + " Dashed: a missing span." * has_spans)
-    return " ".join(parts)
+    drawn = " · ".join(f"**{mark}** {escape(meaning)}" for mark, meaning, is_drawn in marks if is_drawn)
+    seeds = " Click the name of a lane for its seeds." * has_seeds
+    return f"{drawn}  \nPoint at a label, or use Tab and the arrow keys, for its alternatives.{seeds}"
 
 
 def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer]) -> str:
+    """Where the answers differ, as Markdown; of several sentences, or if nothing can differ, their size."""
+    differences = disagreement(answers, range(len(sentences)))
     size = plural(sum(len(given.tokens) for given in sentences), "word")
-    if len(sentences) == 1:  # what is said of a sentence stands under it
-        return f"{size}."
-    return f"{plural(len(sentences), 'sentence')}, {size}. {disagreement(answers, range(len(sentences)))}"
+    if len(sentences) > 1:
+        size = f"{plural(len(sentences), 'sentence')}, {size}"
+    parts = [f"**{escape(differences)}**"] * bool(differences)
+    return " ".join([*parts, f"{size}."] if len(sentences) > 1 or not parts else parts)
 
 
 def show_scores(rows: Sequence[Marked], schemes: Mapping[str, str], source: str) -> None:

@@ -153,7 +153,7 @@ def test_sentence(systems: Mapping[str, System], first: Run) -> list[Sentence]:
     who = next((name for name, system in systems.items() if first in system.runs), next(iter(systems)))
     if len(systems) > 1:
         with row:
-            who = choice("Model", systems.keys(), key="of", default=who, width=240)
+            who = choice("Errors of", systems.keys(), key="of", default=who, width=240)
     system = systems[who]
     config = system.runs[0].config
     if not is_here(config) and not st.toggle(
@@ -171,7 +171,7 @@ def test_sentence(systems: Mapping[str, System], first: Run) -> list[Sentence]:
     numbers = {task for checked in tested for task in checked.off}
     options = [*tasks, ALL_SENTENCES] if numbers >= set(tasks) else [ANY_TASK, *tasks, NO_TASK, ALL_SENTENCES]
     with row:
-        which = choice(f"Errors of {escape(who)} in", options, key="wrong", width=240)
+        which = choice("In" if len(systems) > 1 else "Errors in", options, key="wrong", width=240)
         matches = matching(tested, which)
         if not matches:
             st.caption("There is no such sentence in the test split.")
@@ -183,7 +183,7 @@ def test_sentence(systems: Mapping[str, System], first: Run) -> list[Sentence]:
             max_value=len(matches),
             key="sentence",
             bind="query-params",
-            width=170,
+            width=240,
             help="The largest error comes first." if which in numbers else None,
         )
     return [matches[min(int(number), len(matches)) - 1]]
@@ -212,23 +212,20 @@ def bounded(sentences: Sequence[Sentence]) -> list[Sentence]:
 def nothing_yet(kind: str, system: System, reads: Collection[Reads]) -> None:
     """Draws the next step if there is nothing to tag."""
     if kind == TEXT:
-        with st.container(border=True):
-            pairs = {"pair"} == set(reads)
-            st.markdown("**Enter two texts**" if pairs else "**Enter a sentence**")
-            corpus, samples = _samples(system, reads)
-            what = "Type or paste two" if pairs else "Type or paste one"
-            st.markdown(f"{what} above and press Ctrl+Enter, or take one of {corpus}:")
-            with st.container(gap="small"):
-                for place, (sample, second) in enumerate(samples):
-                    shown = escape(shortened(sample, _LONGEST_SAMPLE))
-                    shown += f" / {escape(shortened(second, _LONGEST_SAMPLE))}" if second else ""
-                    st.button(
-                        shown,
-                        icon=":material/sell:",
-                        on_click=_take,
-                        args=(sample, second),
-                        key=f"sample_{place}",
-                    )
+        corpus, samples = _samples(system, reads)
+        what = "Enter two texts" if {"pair"} == set(reads) else "Enter a sentence"
+        with st.container(gap="xsmall"):
+            st.markdown(f"**{what}** above, or take one of {corpus}:")
+            for place, (sample, second) in enumerate(samples):
+                shown = escape(shortened(sample, _LONGEST_SAMPLE))
+                shown += f" / {escape(shortened(second, _LONGEST_SAMPLE))}" if second else ""
+                st.button(
+                    shown,
+                    icon=":material/sell:",
+                    on_click=_take,
+                    args=(sample, second),
+                    key=f"sample_{place}",
+                )
 
 
 _SPOKEN = ("words", "sentence")
@@ -281,7 +278,7 @@ def _samples(system: System, reads: Collection[Reads]) -> tuple[str, list[tuple[
         columns = zip(*(_EXAMPLES[kind] for kind in kinds), strict=True)
         examples = [sample for column in columns for sample in column]
         return "these", examples[:_SAMPLES]
-    return f"the test sentences of {escape(corpus_name(config))}", mixed[:_SAMPLES]
+    return f"the test sentences of {escape(corpus_name(config).partition('?')[0])}", mixed[:_SAMPLES]
 
 
 def _is_sample(sentence: Sentence, kind: Reads) -> bool:

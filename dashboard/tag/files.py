@@ -34,7 +34,7 @@ from core.tasks import tasks_reading
 from core.tasks.scores import PlainScore
 from core.wording import duration, first_of, plural
 from dashboard.shared.downloads import data_table
-from dashboard.shared.states import empty, problem
+from dashboard.shared.states import problem
 from dashboard.tag.answers import show_scores
 from dashboard.tag.controls import read_columns
 from dashboard.tag.models import models
@@ -99,7 +99,7 @@ def tag_file(systems: Mapping[str, System]) -> None:
         key="tag_file",
     )
     if uploaded is None:
-        empty("Choose a file", " ".join([_OF_WORDS] * bool(has_words) + [_OF_TEXTS] * bool(has_texts)))
+        st.caption(" ".join([_OF_WORDS] * bool(has_words) + [_OF_TEXTS] * bool(has_texts)))
         return
     upload = GivenFile(uploaded.name, uploaded.getvalue())
     file: ReadFile | None

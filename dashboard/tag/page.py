@@ -53,7 +53,7 @@ def nothing_to_ask() -> None:
         known = resources.store().counts()
         rerun_when(lambda: resources.store().counts() != known)
     else:
-        try_it("No finished run yet, so nothing to tag with. One click trains STL, MTL and MRN.")
+        try_it("There is no trained model to tag with yet.")
 
 
 picked = pick_runs(key="tag_runs", suitable=has_model, label="Models")

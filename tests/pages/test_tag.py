@@ -67,7 +67,7 @@ def test_a_link_tags_its_text(open_page: Open, trained: Path) -> None:
 
 
 def test_typing_and_splitting(open_page: Open, trained: Path) -> None:
-    assert "Choose a file" in words(open_page("tag", run="1", input="File"))
+    assert "One sentence a line" in words(open_page("tag", run="1", input="File"))
     app = open_page("tag", run="1")
     assert "Enter a sentence" in words(app)
     (sample, *_) = [button for button in app.button if button.label.startswith("German lamb")]
@@ -95,6 +95,10 @@ def test_runs_that_differ_are_outlined_and_counted(open_page: Open, trained: Pat
     assert [place for place in range(5) if second["cells"][place].get("differs")] == differing
     assert not any(cell.get("differs") for cell in first["cells"])
     assert second["cells"][differing[0]]["why"] == f"{first['who']}: {texts(first)[differing[0]]}"
+    # Said once, above the sentence; the legend names what the lanes are compared with.
+    assert f"**The configurations disagree on {len(differing)} word" in words(app)
+    assert block["about"] == ""
+    assert "**Outlined** differs from MTL · 9 epochs" in words(app)
     assert not sent(app, "blocks")["confidence"]
     app.toggle(key="confidence").set_value(True).run()
     assert sent(app, "blocks")["confidence"]
