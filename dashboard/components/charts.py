@@ -122,9 +122,9 @@ MATRIX = f"""
 """
 _mount_chart = component("chart", html=None, isolate_styles=False)
 _mount_legend = component("curve_legend", html='<div id="root" class="legend" tabindex="-1"></div>')
-MATRIX_HELPERS = ("picture.js", "matrix_picture.js")
+MATRIX_HELPERS = ("picture.js", "matrix_picture.js", "matrix_numbers.js")
 _mount_matrix = component("matrix", *MATRIX_HELPERS, html=MATRIX)
-_mount_matrix_feed = component("matrix", *MATRIX_HELPERS, html=None, key="matrix_feed")
+_mount_matrix_feed = component("matrix_feed", "matrix_numbers.js", html=None, style="matrix")
 
 
 @dataclass(frozen=True)

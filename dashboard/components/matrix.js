@@ -69,7 +69,7 @@ class Player {
   adopt() {
     const { offered } = this
     const fed = window.mrnlabMatrices?.get(offered.name)
-    if (fed?.id !== offered.id) return
+    if (fed?.id !== offered.id || !fed.panels) return
     for (const stack of fed.panels) stack.places ??= addresses(stack)
     this.frame = offered
     this.stacks = fed.panels
@@ -296,7 +296,7 @@ class Player {
     frame.panels.forEach((one, index) => {
       const rough = this.stacks[index].bits === 8
       const text = impossible[index] ? "cannot be learned" : (rough ? "≈ " : "") + written(values[index], rough ? 2 : 3)
-      add(one.title || (one.scale === "cosine" ? "Cosine" : "Correlation"), text)
+      add(frame.panels.length > 1 ? one.title : one.scale === "cosine" ? "Cosine" : "Correlation", text)
     })
     if (frame.panels[panel].variances) {
       // Of a part of the features the columns are others than the rows, and only the rows have bars.
@@ -343,28 +343,9 @@ class Player {
   }
 }
 
-// The numbers come in a component of their own, so that they travel once and not with every click.
-// Little-endian: the length of a JSON header (uint32), the header, the numbers.
-function feed(data) {
-  const length = new DataView(data.buffer, data.byteOffset).getUint32(0, true)
-  const header = JSON.parse(new TextDecoder().decode(data.subarray(4, 4 + length)))
-  const start = data.byteOffset + 4 + length
-  const panels = header.panels.map((panel) => {
-    // A copy begins where the type of the numbers wants it to.
-    const bytes = data.buffer.slice(start + panel.offset, start + panel.offset + panel.bytes)
-    const end = start + panel.offset + panel.bytes
-    const spread = new Float32Array(data.buffer.slice(end, end + panel.variances))
-    return { ...panel, spread, numbers: panel.bits === 8 ? new Int8Array(bytes) : new Int16Array(bytes) }
-  })
-  window.mrnlabMatrices ??= new Map()
-  window.mrnlabMatrices.set(header.name, { id: header.id, panels })
-  document.dispatchEvent(new CustomEvent("mrnlab-matrices", { detail: header.name }))
-}
-
 export default function ({ data, parentElement, setTriggerValue }) {
-  if (data instanceof Uint8Array) return feed(data)
+  if (data instanceof Uint8Array) return void feed(data) // in a report
   const root = parentElement.querySelector("#root")
-  if (!root) return // the component of the numbers, without any
   let player = players.get(parentElement)
   if (!player) {
     player = new Player(root)

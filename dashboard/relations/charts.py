@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,8 +43,8 @@ _LEGEND = LEGEND_ON_TOP | {"y": 1.02, "font": {"size": 12, "color": TEXT}}
 
 def player_numbers(picture: Picture, name: str, identity: str) -> bytes:
     """All matrices at all steps as bytes.
-    They are the length of a JSON header, the header, integers (little-endian), and after a panel's integers
-    its variances in float32.
+    They are the length of a JSON header (little-endian), the header, and deflated integers: of each panel
+    those of the first step, then what each step adds to the one before it; then its variances in float32.
 
     The largest integer stands for the panel's limit, the smallest for NaN. A correlation is off by at most
     1/65,534, a mean of a block of features by 1/254. Of symmetric matrices the upper triangle is sent.
@@ -54,7 +55,9 @@ def player_numbers(picture: Picture, name: str, identity: str) -> bytes:
         steps, rows, columns = panel.values.shape
         symmetric = picture.rows == picture.columns
         values = panel.values[:, *np.triu_indices(rows)] if symmetric else panel.values.reshape(steps, -1)
-        blob = _integers(values, panel.limit, dtype).tobytes()
+        integers = _integers(values, panel.limit, dtype)
+        integers[1:] -= integers[:-1]  # wraps around, and back in the browser
+        blob = integers.tobytes()
         spread = panel.variances.astype("<f4").tobytes()
         panels.append(
             {"bits": 8 * dtype.itemsize, "limit": panel.limit, "rows": rows, "columns": columns}
@@ -64,7 +67,7 @@ def player_numbers(picture: Picture, name: str, identity: str) -> bytes:
         blobs += [blob, spread]
         offset += len(blob) + len(spread)
     header = json.dumps({"name": name, "id": identity, "panels": panels}).encode()
-    return b"".join([struct.pack("<I", len(header)), header, *blobs])
+    return struct.pack("<I", len(header)) + header + zlib.compress(b"".join(blobs))
 
 
 def _integers(values: Floats, limit: float, dtype: np.dtype[Any]) -> NDArray[np.signedinteger[Any]]:

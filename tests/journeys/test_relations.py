@@ -233,13 +233,13 @@ def test_seeds_have_verdicts_with_intervals_and_controls_to_launch(
             page.set_viewport_size({"width": 390, "height": 1400})
         root = opened(page, filled_laboratory, run=seeds_of_first(filled_laboratory))
         expect(page.get_by_text("Against ±0.1 over 3 seeds")).to_be_visible()
-        expect(root.get_by_text("faded: undecided or not tested")).to_be_visible()
+        expect(root.get_by_text("pale: undecided")).to_be_visible()
         cells = root.locator(".stage > svg text[text-anchor=middle][dominant-baseline=central]")
         cells.nth(1).hover()
         expect(root.locator(".tip").get_by_text("Verdict")).to_be_visible()
         expect(root.locator(".tip").get_by_text("95% interval of the mean")).to_be_visible()
         picture(page, f"relations-verdicts-{look}")
-        saved = {(row[0], row[1]): row[2:] for row in values_of(page, root)}
+        saved = {(row[0].partition(": ")[2], row[1]): row[2:] for row in values_of(page, root)}
         words = saved["verdict", "pos"]
         assert words[0] == ""
         assert {*words[1:3]} <= {"related", "opposed", "none that matters", "undecided"}

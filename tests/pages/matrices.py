@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,14 +32,17 @@ class Shown:
 def unpacked(numbers: bytes) -> tuple[dict[str, Any], list[Floats], list[Floats]]:
     """The header, the matrices and the variances of what `player_numbers` wrote; NaN where was no number."""
     (length,) = struct.unpack("<I", numbers[:4])
-    header = json.loads(numbers[4 : 4 + length])
+    header, body = json.loads(numbers[4 : 4 + length]), zlib.decompress(numbers[4 + length :])
     matrices, variances = [], []
     for panel in header["panels"]:
         dtype = np.dtype(f"<i{panel['bits'] // 8}")
-        start, rows, columns = 4 + length + panel["offset"], panel["rows"], panel["columns"]
-        whole = np.frombuffer(numbers[start : start + panel["bytes"]], dtype).astype(float)
+        start, rows, columns = panel["offset"], panel["rows"], panel["columns"]
+        added = np.frombuffer(body[start : start + panel["bytes"]], dtype).reshape(
+            panel["steps"], panel["size"]
+        )
+        whole = np.cumsum(added, axis=0, dtype=dtype).astype(float)
         whole[whole == np.iinfo(dtype).min] = np.nan
-        whole = whole.reshape(panel["steps"], panel["size"]) / np.iinfo(dtype).max * panel["limit"]
+        whole = whole / np.iinfo(dtype).max * panel["limit"]
         if panel["triangle"]:
             square = np.zeros((panel["steps"], rows, columns))
             above = np.triu_indices(rows)
@@ -47,7 +51,7 @@ def unpacked(numbers: bytes) -> tuple[dict[str, Any], list[Floats], list[Floats]
         else:
             matrices.append(whole.reshape(-1, rows, columns))
         end = start + panel["bytes"]
-        of_panel = np.frombuffer(numbers[end : end + panel["variances"]], "<f4").astype(float)
+        of_panel = np.frombuffer(body[end : end + panel["variances"]], "<f4").astype(float)
         variances.append(of_panel.reshape(-1, rows))
     return header, matrices, variances
 
