@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from core.errors import ConfigError
 from core.evaluation.power import SeedsNeeded, seeds_to_decide
@@ -132,7 +132,7 @@ class Comparison:
             text += f", {plural(self.seeds, 'seed')}, p {p_text(self.p)}"
         return f"{text} ({self.remark})" if self.remark else text
 
-    def reversed(self) -> Comparison:
+    def reversed(self) -> Self:
         """The second configuration less the first."""
         paired = self.paired
         if paired is not None:

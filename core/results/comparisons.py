@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from core.evaluation.comparison import (
     EQUIVALENT,
@@ -38,6 +39,18 @@ class Difference(Comparison):
     sentences: Randomised | None = None
     p_sentences: float | None = None
     untested: str = ""
+
+    @property
+    def title(self) -> str:
+        """Both rows: `MTL − STL`, `MTL − STL · minilm, frozen`."""
+        a, b = self.row, self.base
+        if a.block != b.block or a.label == a.name:
+            return f"{a.name} − {b.name}"
+        return f"{a.label} − {b.label} · {a.block}"
+
+    def reversed(self) -> Self:
+        """The baseline less the row."""
+        return replace(super().reversed(), row=self.base, base=self.row)
 
 
 def answers(table: ResultTable, a: str, b: str) -> list[Difference]:

@@ -57,7 +57,8 @@ def draw_against(compared: ComparedRuns) -> None:
     is_grey = view.baseline is not None and not view.baseline.is_value and not differs
     grey = f" Grey: {escape(base)}." * is_grey
     st.caption(
-        f"{intervals} (Student's t).{grey}{marked} Whether values differ is decided under *Differences*."
+        f"{intervals} (Student's t).{grey}{marked} Whether values differ is decided under "
+        + ("*Differences*." if compared.every_row else "*Every row*, *Differences*.")
     )
 
 

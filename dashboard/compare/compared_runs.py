@@ -36,9 +36,11 @@ from dashboard.shared.states import show_note
 from dashboard.text import escape
 
 _MOST_ROWS, _PAIR = 40, 2
+_MOST_CHIPS = 12
+"""Configurations of the newest sweep up to which each has a chip."""
 _EVERY = "every"
 """In the address: all runs are compared, not those of the newest sweep alone."""
-_ROWS = {"methods": "A row a method", "every": "Every row"}
+_ROWS = {"methods": "Best of each method", "every": "Every row"}
 _NEWEST = 2000
 """Where nothing is chosen, the newest finished runs are compared, up to this number."""
 
@@ -62,12 +64,14 @@ def pick_compared_runs() -> ComparedRuns | None:
     """The widgets; None where none of the runs has finished yet, which the page then says."""
     store = resources.store()
     asked = store.runs(chosen()) if chosen() else _newest_sweep()
+    done = [run for run in asked if run.state is RunState.SUCCEEDED]
+    shown = sorted(run.id for run in done) if len(by_configuration(done)) <= _MOST_CHIPS else []
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         picked = pick_runs(
-            key="compare_runs", suitable=lambda run: run.state is RunState.SUCCEEDED, instead=lambda _: ()
+            key="compare_runs", suitable=lambda run: run.state is RunState.SUCCEEDED, instead=lambda _: shown
         )
-    if asked and not any(run.state is RunState.SUCCEEDED for run in asked):
+    if asked and not done:
         none_done([run.id for run in asked])
         if picked is not None and not chosen():
             _all_runs_button()
@@ -75,9 +79,11 @@ def pick_compared_runs() -> ComparedRuns | None:
     if picked is None:
         try_it("No run has finished yet. One click trains MRN, MTL and STL to compare.")
         return None
-    if chosen() and not picked:
+    if not chosen():
+        picked = []  # the chips are of the newest sweep
+    elif not picked:
         return None
-    of_sweep = [run.id for run in asked if run.state is RunState.SUCCEEDED]
+    of_sweep = [run.id for run in done]
     every = picked or (
         store.runs(of_sweep) if of_sweep else store.runs(states={RunState.SUCCEEDED}, limit=_NEWEST)
     )

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.config import OTHER, field_label
-from core.evaluation.comparison import UNDECIDED
+from core.config import OTHER, field_label, shares_nothing
 from core.evaluation.statistics import MATTERS
-from core.registry import ONE_STACK
+from core.registry import BILSTM_SUFFIX, ONE_STACK
 from core.results.comparisons import (
-    FEW_TASKS,
     Difference,
     answers,
     headline,
@@ -24,7 +22,6 @@ from core.results.figures import Forest, forest, forest_chart
 from core.results.naming import confounds
 from core.results.pairs import default_pair
 from core.results.records import DIFFERENCE_COLUMNS, difference_records
-from core.results.signature import signature
 from core.results.stored import PLANNED_SPLIT
 from core.results.table import MEAN_OF_TASKS, ResultRow, ResultTable
 from core.wording import all_of, plural
@@ -60,10 +57,7 @@ _OTHER_ENCODER = (
     "STL has the same encoder, or if there is none, one that reads the same words. MTL − MTL: the gain over "
     f"{ONE_STACK}, one stack for all tasks."
 )
-_SHARES_NOTHING = (
-    "Over a frozen encoder MTL and STL share no trained weights: MTL − STL comes from other batches, steps "
-    "and gradients, not from sharing."
-)
+_SHARES_NOTHING = "Frozen without a BiLSTM, MTL shares nothing."
 
 
 def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tuple[str, str] | None]:
@@ -81,44 +75,43 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
         if a == b:
             st.markdown("Choose two different configurations.")
             return table, None
-        steps = views.sharing(table)
+        steps = views.sharing(table, (a, b))
         of_sharing = [step for step in steps if not step.asks_transformer]
         row_a, row_b, shown = table.row(a), table.row(b), answers(table, a, b)
-        repeats = all({step.a.key, step.b.key} == {a, b} for step in of_sharing)
-        if repeats and len(shown) <= FEW_TASKS:
-            left, right = st.container(), None
-        else:
-            left, right = st.columns([11, 9] if len(shown) <= _MOST_LINES else [2, 3], gap="large")
+        mean = mean_answer(table, a, b)
+        with_mean = shown if mean is None else [*shown, mean]
+        left, right = st.columns([11, 9] if len(shown) <= _MOST_LINES else [2, 3], gap="large")
         with left:
-            mean = mean_answer(table, a, b)
-            with_mean = shown if mean is None else [*shown, mean]
             offered = seeds.offers(table, compared, a, b, with_mean)
             _sentences(table, row_a, row_b, shown)
-            _verdict_lines(with_mean, offered, compared)
+            _verdict_lines(with_mean)
             _asked_note(table, row_a, row_b, has_mean=mean is not None)
-            if repeats:
-                _sharing_notes(of_sharing)
             is_trained = OTHER not in (row_a.config.paradigm, row_b.config.paradigm)
-            if is_trained and shown and table.split == PLANNED_SPLIT and not offered.is_on_older_text:
-                until_decided.add_until_decided(row_a, row_b, table.matters, with_mean)
             with st.container(horizontal=True, vertical_alignment="center"):
                 seeds.missing_seeds_button(offered, compared)
-                text = "What the words mean"
-                with st.popover(text, type="tertiary", icon=":material/help:", key="verdicts"):
-                    st.markdown(_verdicts(table))
+                if is_trained and shown and table.split == PLANNED_SPLIT and not offered.is_on_older_text:
+                    with st.container(width="content"):
+                        until_decided.add_until_decided(row_a, row_b, table.matters, with_mean)
+                seeds.deciding_seeds(offered, with_mean, compared)
             seeds.launch_problem()
             for cut in cut_losses(table):
                 st.markdown(f":material/content_cut: {escape(cut.sentence)}")
             for step in steps:
                 if step.asks_transformer:
                     _transformer(step)
-        if right is not None:
-            with right:
-                if repeats:
+        with right:
+            if draws_pair(of_sharing, a, b):
+                if with_mean:
                     _forest_chart(forest(with_mean, table, b), table, "compare_pair")
-                else:
-                    _what_sharing_did(table, of_sharing, row_a, row_b)
+            else:
+                _what_sharing_did(table, of_sharing, row_a, row_b)
+            _sharing_notes(of_sharing, compared)
     return table, (a, b)
+
+
+def draws_pair(steps: Sequence[Step], a: str, b: str) -> bool:
+    """Whether the picture beside the answer is of these two rows, since no other step of sharing is known."""
+    return all({step.a.key, step.b.key} == {a, b} for step in steps)
 
 
 def _nothing_to_compare(table: ResultTable) -> str:
@@ -140,11 +133,9 @@ def _asked(table: ResultTable, first: str, second: str) -> tuple[ResultTable, st
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         a, b = pick("Compare", "of", first), pick("with the baseline", "to", second)
-        family = "pairs"
-        if len(table.rows) > _PAIR:
-            text = "Which differences are tested together. Fewer tests leave more of them decided."
-            family = segments("Corrected for", _FAMILIES, key="family", labelled=True, help=text)
-        linked = st.query_params.get("matters", "")
+        rule = st.popover("How verdicts are made", icon=":material/tune:", key="verdicts")
+    linked = st.query_params.get("matters", "")
+    with rule:
         points = st.number_input(
             "What matters, points",
             min_value=0.0,
@@ -157,13 +148,20 @@ def _asked(table: ResultTable, first: str, second: str) -> tuple[ResultTable, st
             width=160,
             help="The smallest difference that matters. One that is surely smaller is equivalent.",
         )
+        family = "pairs"
+        if len(table.rows) > _PAIR:
+            text = "Which differences are tested together. Fewer tests leave more of them decided."
+            family = segments("Corrected for", _FAMILIES, key="family", labelled=True, help=text)
     matters = MATTERS if points is None else points / 100
     if linked and not _fits(linked):
         st.caption(
             f":material/warning: What matters is a number of points from 0 to 100, not '{escape(linked)}'; "
             f"{100 * matters:g} is used."
         )
-    return table.asking(matters=matters, baseline=b if family == "baseline" else None), a, b
+    table = table.asking(matters=matters, baseline=b if family == "baseline" else None)
+    with rule:
+        st.markdown(_verdicts(table))
+    return table, a, b
 
 
 def _fits(matters: str) -> bool:
@@ -214,27 +212,13 @@ def _asked_note(table: ResultTable, row_a: ResultRow, row_b: ResultRow, *, has_m
     st.caption(escape(" ".join(notes)))
 
 
-def _verdict_lines(shown: Sequence[Difference], offered: seeds.Offers, compared: ComparedRuns) -> None:
-    """Draws a line for each difference, of many tasks that of the mean; under undecided ones what helps.
-
-    Of many tasks the undecided ones stand below, folded.
-    """
-    of_tasks = [delta for delta in shown if delta.task != MEAN_OF_TASKS]
-    is_long = len(of_tasks) > _MOST_LINES
+def _verdict_lines(shown: Sequence[Difference]) -> None:
+    """Draws a line for each difference, of many tasks that of the mean alone."""
+    is_long = sum(delta.task != MEAN_OF_TASKS for delta in shown) > _MOST_LINES
     with st.container(gap="xsmall"):
-        _lines_with_seeds(
-            [delta for delta in shown if not is_long or delta.task == MEAN_OF_TASKS], offered, compared
-        )
-    undecided = [delta for delta in of_tasks if delta.verdict == UNDECIDED]
-    if is_long and undecided:
-        with st.expander(f"What would decide {plural(len(undecided), 'task')}", key="deciding"):
-            _lines_with_seeds(undecided, offered, compared)
-
-
-def _lines_with_seeds(shown: Sequence[Difference], offered: seeds.Offers, compared: ComparedRuns) -> None:
-    for delta in shown:
-        _difference_line(delta)
-        seeds.deciding_button(offered, delta, compared)
+        for delta in shown:
+            if not is_long or delta.task == MEAN_OF_TASKS:
+                _difference_line(delta)
 
 
 def _difference_line(delta: Difference) -> None:
@@ -254,15 +238,25 @@ def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow,
     confounded = ((step.title, _labels(step.confounds)) for step in steps)
     if notes := [f"{title} also differs in {others}." for title, others in confounded if others]:
         st.caption(" ".join(notes))
-    _sharing_notes(steps)
 
 
-def _sharing_notes(steps: Sequence[Step]) -> None:
-    """Draws the notes on the steps of sharing."""
-    notes = [_OTHER_ENCODER] * any(step.other_encoder for step in steps)
-    notes += [_SHARES_NOTHING] * any(step.shares_nothing for step in steps)
-    if notes:
-        st.caption(" ".join(notes))
+def _sharing_notes(steps: Sequence[Step], compared: ComparedRuns) -> None:
+    """Draws the notes on the steps of sharing, with a way to MTL that shares."""
+    if any(step.other_encoder for step in steps):
+        st.caption(_OTHER_ENCODER)
+    if any(step.shares_nothing for step in steps):
+        alone = [run for run in compared.runs if shares_nothing(run.config)]
+        encoders = dict.fromkeys(f"{run.config.encoder}{BILSTM_SUFFIX}" for run in alone)
+        link = {"clone": ",".join(str(run.id) for run in alone), "encoder": ",".join(encoders)}
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            show_note(_SHARES_NOTHING, width="content")
+            st.page_link(
+                "launch/page.py",
+                label="Add a BiLSTM",
+                icon=":material/rocket_launch:",
+                query_params=link,
+                help="MTL − STL comes from other batches and steps. Launch opens with these runs.",
+            )
 
 
 def _forest_chart(view: Forest, table: ResultTable, key: str) -> None:
@@ -293,34 +287,42 @@ def _transformer(step: Step) -> None:
 
 
 def difference_view(
-    table: ResultTable, compared: ComparedRuns, shown: list[Difference], baseline: str
+    table: ResultTable, compared: ComparedRuns, shown: list[Difference], a: str, baseline: str
 ) -> None:
-    """Every row's difference from the baseline, also in the mean of tasks: a forest and a table of tests."""
+    """Every row's difference from the baseline, also in the mean of tasks: a table of tests, and a forest.
+
+    A step of sharing has the sign that it has beside the answer; the forest is of what is not drawn there.
+    """
     if not shown:
         st.caption(f"No other configuration shares a task with {escape(table.row(baseline).name)}.")
         return
+    steps = views.sharing(table, (a, baseline))
+    of_sharing = [step for step in steps if not step.asks_transformer]
+    drawn = {frozenset((step.a.key, step.b.key)) for step in of_sharing}
+    if draws_pair(of_sharing, a, baseline):
+        drawn = {frozenset((a, baseline))}
     of_tasks = [delta for delta in shown if delta.task != MEAN_OF_TASKS]
-    is_drawn = len(table.rows) == _PAIR and len(of_tasks) > FEW_TASKS  # beside the headline
-    if not is_drawn:
-        view = forest(shown, table, baseline)
-        with st.container(height=640 if len(view.rows) > _TALL else "content", border=False):
+    numbers = st.container()
+    unturned = [delta for delta in views.signed_as(steps, shown) if delta.base.key == baseline]
+    if not {frozenset((delta.row.key, baseline)) for delta in unturned} <= drawn:
+        view = forest(unturned, table, baseline)
+        with numbers.container(height=640 if len(view.rows) > _TALL else "content", border=False):
             _forest_chart(view, table, "compare_forest")
-    with st.expander("In numbers, with both tests", expanded=is_drawn or len(of_tasks) <= _OPEN):
+        numbers = numbers.expander("In numbers, with both tests", expanded=len(of_tasks) <= _OPEN)
+    with numbers:
         means = [delta for delta in shown if delta.task == MEAN_OF_TASKS]
         places = [row.key for row in table.rows]
         tested = [*_tested(of_tasks, table, compared), *means]
         shown = sorted(tested, key=lambda delta: places.index(delta.row.key))
         sheet, with_remarks = (
-            difference_sheet(shown, table, baseline, compared.name, on_page=asked) for asked in (False, True)
+            difference_sheet(deltas, table, baseline, compared.name, on_page=on_page)
+            for deltas, on_page in ((shown, False), (views.signed_as(steps, shown), True))
         )
         with st.container(height=420 if len(shown) > _TALL else "content", border=False):
-            alt = "Differences from the baseline with verdicts, intervals and corrected p-values"
+            alt = "Differences with verdicts, intervals and corrected p-values"
             show_table(with_remarks, alt=alt)
         copy_table(sheet, DIFFERENCE_COLUMNS, difference_records(shown, table), key="differences")
-        st.caption(escape(signature(table)))
-        _notes(shown, table)
-        if means:
-            st.caption("Mean of tasks: over the seeds that all tasks have, corrected for its own pairs.")
+        _notes(shown, table, has_means=bool(means))
 
 
 def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns) -> list[Difference]:
@@ -336,13 +338,14 @@ def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns)
         return with_sentences(shown, compared_runs.sentence_tests(shown, table, compared.runs))
 
 
-def _notes(shown: Sequence[Difference], table: ResultTable) -> None:
+def _notes(shown: Sequence[Difference], table: ResultTable, *, has_means: bool) -> None:
+    means = " Mean of tasks: over the seeds that all tasks have, corrected for its own pairs." * has_means
     st.caption(
         "Points, paired by seed, with the 95% interval of each difference alone. p seeds: would another "
         "training differ the same way (paired t-test over seeds)? p sentences: would these models differ on "
         "other text (approximate randomisation, 10,000 rounds)? "
         f"Holm correction: p seeds over {escape(views.family_text(table))}, p sentences over the differences "
-        "shown."
+        f"shown.{means}"
     )
     for reason in dict.fromkeys(delta.untested for delta in shown if delta.untested):
         show_note(_UNTESTED[reason])

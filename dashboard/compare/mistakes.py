@@ -63,7 +63,7 @@ def closer_look(table: ResultTable, compared: ComparedRuns, deltas: list[Differe
             names = {task: option(task) for task in table.scored_tasks}
             task = segments("Task", names, key="task", default=(shared or table.scored_tasks)[-1])
     if look == "differences":
-        difference_view(table, compared, deltas, b)
+        difference_view(table, compared, deltas, a, b)
     elif look == "where":
         where_view(compared, table, task, (row_a, row_b), deltas)
     elif look == "per class":

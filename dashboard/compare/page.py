@@ -10,7 +10,6 @@ from dashboard.compare.compared_runs import pick_compared_runs, table_of
 from dashboard.compare.comparison import answer
 from dashboard.compare.mistakes import closer_look
 from dashboard.compare.scores import summary_table
-from dashboard.shared.downloads import report_button
 from dashboard.shared.states import empty, end_page, title
 
 title(
@@ -37,7 +36,6 @@ if not table.rows:
     end_page()
 
 table, pair = answer(table, compared)
-report_button([run.id for run in compared.runs], compared.split)
 summary_table(table, compared)
 draw_against(compared)
 if pair is not None:

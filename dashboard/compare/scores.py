@@ -16,7 +16,7 @@ from core.wording import without_shared
 from dashboard.compare import compared_runs, views
 from dashboard.compare.compared_runs import ComparedRuns
 from dashboard.components.charts import chart
-from dashboard.shared.downloads import copy_table, show_table
+from dashboard.shared.downloads import copy_table, report_button, show_table
 from dashboard.shared.selection import switch
 from dashboard.shared.states import show_note
 from dashboard.text import escape
@@ -46,6 +46,7 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
         sheet = with_published(ours, table) if published else ours
         columns, records = SCORE_COLUMNS + COST_COLUMNS * with_cost, score_records(table, cost=with_cost)
         copy_table(sheet, columns, records, key="scores")
+        report_button([run.id for run in compared.runs], compared.split)
     short = without_shared(table.tasks)
     titles = {f"{task} ({name})": f"{short[task]} ({name})" for task, name in table.score_names.items()}
     head = tuple(titles.get(title, title) for title in sheet.head)
@@ -53,8 +54,7 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     show_table(replace(sheet, head=head), alt=alt)
     bold = f" Bold: {escape(best(table))}" * bool(table.bold)
     number = "" if ours.hides_n else " (their number)"
-    st.caption(f"Percent, mean ± standard deviation over seeds{number}.{bold}")
-    st.caption(escape(signature(table)))
+    st.caption(f"Percent, mean ± standard deviation over seeds{number}.{bold}  \n{escape(signature(table))}")
     if with_cost:
         st.caption(f"{COST_NOTE} –: not recorded.")
     for note in table.notes:

@@ -21,6 +21,7 @@ from dashboard.shared import actions, resources
 from dashboard.shared.live import rerun_when
 from dashboard.shared.selection import chosen, link_to_runs
 from dashboard.shared.states import problem, show_note
+from dashboard.text import escape
 from jobs.queue.estimates import costs
 from jobs.queue.submit import same_runs, up_to_date
 
@@ -119,15 +120,23 @@ def missing_seeds_button(offered: Offers, compared: ComparedRuns) -> None:
         _on_their_way([run.id for run in active], views.listed_seeds({run.config.seed for run in active}))
 
 
-def deciding_button(offered: Offers, delta: Difference, compared: ComparedRuns) -> None:
+def deciding_seeds(offered: Offers, shown: Iterable[Difference], compared: ComparedRuns) -> None:
+    """Draws on demand how many seeds would decide each undecided difference, with buttons."""
+    if undecided := [delta for delta in shown if delta.seeds_needed is not None]:
+        with st.popover("Seeds needed", type="tertiary", icon=":material/add:", key="deciding"):
+            for delta in undecided:
+                _deciding_button(offered, delta, compared)
+
+
+def _deciding_button(offered: Offers, delta: Difference, compared: ComparedRuns) -> None:
     """Draws how many seeds would decide an undecided difference, and how long that takes, with a button."""
     needed = delta.seeds_needed
-    if needed is None:
-        return
+    assert needed is not None
     offer = offered.deciding.get(delta.task)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         time_text = "" if offer is None else offer.time_text
-        st.caption(", ".join(filter(None, (needed.sentence, time_text))), width="content")
+        cost = ", ".join(filter(None, (needed.sentence, time_text)))
+        st.markdown(f"**{escape(delta.task)}**: {cost}", width="content")
         if offer is not None and needed.more is not None:
             st.button(
                 f"Add {plural(needed.more, 'seed')}",

@@ -135,14 +135,19 @@ class Step:
     @property
     def shares_nothing(self) -> bool:
         """Whether it is of MTL that shares nothing trained."""
-        return self.a.config.paradigm == "mtl" and shares_nothing(self.a.config)
+        sides = {side.paradigm: side for side in (self.b.config, self.a.config)}
+        return "mtl" in sides and "mrn" not in sides and shares_nothing(sides["mtl"])
 
 
-def sharing(table: ResultTable) -> list[Step]:
+def sharing(table: ResultTable, asked: tuple[str, str] | None = None) -> list[Step]:
     """Returns the steps from STL to MTL to MRN of each encoder, between its most similar rows.
-    The last step is the transformer against word vectors, if there are both.
+    The last step is the transformer against word vectors, if there are both. The step between the rows of the
+    keys `asked` goes from the second to the first, as the reader asked.
     """
-    pairs = [*((pair, False) for pair in _steps(table)), (_transformer_pair(table), True)]
+    pairs = [
+        (pair[::-1] if pair and (pair[1].key, pair[0].key) == asked else pair, asks)
+        for pair, asks in [*((pair, False) for pair in _steps(table)), (_transformer_pair(table), True)]
+    ]
     steps = (
         Step(
             *pair, tuple(delta for delta in answers(table, *(row.key for row in pair)) if delta.paired), asks
@@ -151,6 +156,14 @@ def sharing(table: ResultTable) -> list[Step]:
         if pair is not None
     )
     return [step for step in steps if step.deltas]
+
+
+def signed_as(steps: Sequence[Step], differences: Iterable[Difference]) -> list[Difference]:
+    """These differences, turned where a step is the same the other way round: one sign for one difference."""
+    of_steps = {(step.a.key, step.b.key) for step in steps}
+    return [
+        delta.reversed() if (delta.base.key, delta.row.key) in of_steps else delta for delta in differences
+    ]
 
 
 def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:

@@ -104,8 +104,10 @@ def difference_sheet(
 ) -> Sheet:
     """A line per row and task; on a page with remarks on verdicts and short names of tasks.
 
-    What would decide a difference has a column but on the page, which says it beside the button.
+    What would decide a difference has a column but on the page, which says it beside the button. Where some
+    are not from the baseline, lines name both rows.
     """
+    names_both = any(delta.base.key != baseline for delta in differences)
     tasks = without_shared(table.tasks) if on_page else {}
     needed = [None if on_page else delta.seeds_needed for delta in differences]
     lines = []
@@ -119,12 +121,19 @@ def difference_sheet(
             *([seeds.sentence if seeds else None] if any(needed) else []),
             *map(p_entry, (delta.p, delta.p_sentences)),
         )
-        lines.append((delta.row.name if on_page else row_label(delta.row, whole=True), *cells))
+        name = delta.row.name if on_page else row_label(delta.row, whole=True)
+        lines.append((delta.title if names_both else name, *cells))
     compared = "differences shown" if table.baseline else "pairs of rows"
     base = table.row(baseline).name
     sheet = Sheet.of(
         (
-            *("Configuration", "Task", "Difference, 95% interval", "Verdict", "Seeds"),
+            *(
+                "Compared" if names_both else "Configuration",
+                "Task",
+                "Difference, 95% interval",
+                "Verdict",
+                "Seeds",
+            ),
             *(["To decide it"] if any(needed) else []),
             *("p seeds", "p sentences"),
         ),

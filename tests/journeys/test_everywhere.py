@@ -40,7 +40,7 @@ LINKS = {
     "launch": ({"paradigm": "mtl", "seed": "1,2"}, "This makes 2 runs"),
     "runs": ({"run": "{mrn}"}, "1 run chosen"),
     "curves": ({"run": "{mrn}", "over": "epoch"}, "Dev score"),
-    "compare": ({"on": "dev"}, "What the words mean"),
+    "compare": ({"on": "dev"}, "How verdicts are made"),
     "studies": ({"study": "priors"}, "All studies"),
     "transfer": ({}, "No pair of tasks yet"),
     "relations": ({"run": "{mrn}", "mode": "Labels"}, "of training"),

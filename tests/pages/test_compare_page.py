@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,8 @@ def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
     assert "MTL" not in set(tested.index)
     assert all(tested["p sentences"][~is_mean] != "")
     assert not any(tested["p sentences"][is_mean])
-    assert sorted(filled) == sorted(not verdict.startswith("undecided") for verdict in tested["Verdict"])
+    unturned = tested[tested.index != "MTL − STL"]["Verdict"]
+    assert sorted(filled) == sorted(not verdict.startswith("undecided") for verdict in unturned)
     # What is copied is what the command line prints.
     printed = CliRunner().invoke(command_line, ["results", "--format", "latex"])
     assert printed.exit_code == 0, printed.output
@@ -390,10 +392,9 @@ def test_scores_against_a_number_are_those_on_the_tables_text(open_page: Open) -
 @pytest.mark.parametrize(
     ("paradigms", "tasks", "drawn"),
     [
-        # What sharing did is told by the headline alone, and of many tasks by a forest beside it.
-        (("mtl", "mrn"), 2, ["compare_forest"]),
+        (("mtl", "mrn"), 2, ["compare_pair"]),
         (("mtl", "mrn"), 7, ["compare_pair"]),
-        (("stl", "mtl", "mrn"), 2, ["sharing", "compare_forest"]),
+        (("stl", "mtl", "mrn"), 2, ["sharing"]),
     ],
 )
 def test_no_picture_repeats_another(
@@ -409,6 +410,34 @@ def test_no_picture_repeats_another(
     assert shown == drawn
     lines = [line for line in words(app).splitlines() if "task-0:" in line.replace(" ", "")]
     assert len(lines) == (tasks == 2)
+
+
+def test_a_difference_has_one_sign_wherever_it_stands(open_page: Open) -> None:
+    """Of STL from the baseline MTL, as of MTL from STL in what sharing did; of the rows asked, as asked."""
+    seven_rows()
+    app = open_page("compare")
+    names = ["MTL − STL"] * 3 + ["MRN − MTL"] * 3
+    assert list(in_numbers(app).index) == names
+    assert all(text.lstrip(":red[*").startswith("+") for text in in_numbers(app)["Difference, 95% interval"])
+    # What is copied are differences from the baseline.
+    assert "MTL & pos" not in json.dumps(sent(app, "formats"))
+    app = open_page("compare", of="STL", to="MTL")
+    assert set(in_numbers(app).index) == {"STL", "MRN"}
+    (steps,) = figures(app, "sharing")
+    assert steps["layout"]["yaxis"]["ticktext"] == ["STL − MTL", "MRN − MTL"]
+    forest = figures(open_page("compare", rows="Every row"), "compare_forest")[0]
+    assert [name[:3] for name in forest["layout"]["yaxis"]["ticktext"]] == ["MRN"] * 5
+
+
+def test_a_frozen_encoder_that_shares_nothing_leads_to_one_that_does(open_page: Open) -> None:
+    for paradigm, seed in itertools.product(("stl", "mtl"), (1, 2)):
+        for tasks in (("pos",), ("ner",)) if paradigm == "stl" else (("pos", "ner"),):
+            finished_run(mtl(seed, paradigm=paradigm, tasks=tasks), 0.7 + seed / 100)
+    app = open_page("compare")
+    assert "Frozen without a BiLSTM, MTL shares nothing." in words(app)
+    links: Any = app.get("page_link")
+    (address,) = (link.proto.query_string for link in links if link.label == "Add a BiLSTM")
+    assert "encoder=minilm%2Bbilstm" in address
 
 
 def seven_rows() -> None:
@@ -539,7 +568,7 @@ def test_the_mean_of_tasks_has_a_line_and_a_family_of_its_own(open_page: Open) -
     assert "Mean of tasks: accuracy of pos and ner." in shown
     tested = sheets(app)[1]
     assert [task[:4] for task in tested["Task"]] == ["pos", "ner", "mean"] * 2
-    (forest,) = figures(app, "compare_forest")
+    (forest,) = figures(open_page("compare", rows="Every row"), "compare_forest")
     assert [trace["name"] for trace in forest["data"]] == ["pos", "ner", "mean of tasks"]
 
 
