@@ -106,7 +106,7 @@ def deviation_chart(side: Guesses, name: str, colour: str) -> Figure:
 def seeds_chart(table: ResultTable, task: str, colour: str) -> Figure:
     """One task's scores in percent by configuration: a thin line per seed, the mean a thick one."""
     rows = [row for row in table.rows if task in row.cells]
-    chart = Chart(300, margin={"l": 52, "r": 20, "t": 12, "b": 64})
+    chart = Chart(300, margin={"l": 52, "r": 20, "t": 12, "b": 44})
     for seed in sorted({seed for row in rows for seed in row.cells[task].by_seed}):
         scores = [row.cells[task].by_seed.get(seed) for row in rows]
         chart.add(

@@ -90,8 +90,7 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
             with st.container(horizontal=True, vertical_alignment="center"):
                 seeds.missing_seeds_button(offered, compared)
                 if is_trained and shown and table.split == PLANNED_SPLIT and not offered.is_on_older_text:
-                    with st.container(width="content"):
-                        until_decided.add_until_decided(row_a, row_b, table.matters, with_mean)
+                    until_decided.add_until_decided(row_a, row_b, table.matters, with_mean)
                 seeds.deciding_seeds(offered, with_mean, compared)
             seeds.launch_problem()
             for cut in cut_losses(table):

@@ -348,7 +348,14 @@ def _per_seed(table: ResultTable, task: str) -> None:
     scores = per_seed(table)
     shown = scores.pivot(index="seed", columns="configuration", values=task).dropna(axis=1, how="all")
     names = [row.name for row in table.rows if row.name in shown]
-    csv_button(csv_file(scores), f"mrnlab-{table.split}-seeds")
+    percent = ", in percent" * bool(percent_sign([table.scored_by[task]]))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            f"{escape(task)}, {escape(table.score_names[task])}{percent}. A thin line is a seed, the thick "
+            "one their mean. If all thin lines slope the same way, every seed agrees.",
+            width="stretch",
+        )
+        csv_button(csv_file(scores), f"mrnlab-{table.split}-seeds")
     if len(names) <= _MOST_LINES:
         chart(
             seeds_chart(table, task, resources.task_colour(task)),
@@ -363,9 +370,4 @@ def _per_seed(table: ResultTable, task: str) -> None:
         most=12,
         column_config={"seed": st.column_config.NumberColumn("Seed", width=60, pinned=True)},
         alt=f"Scores on {task} in percent, a line per seed, a column per configuration",
-    )
-    percent = ", in percent" * bool(percent_sign([table.scored_by[task]]))
-    st.caption(
-        f"{escape(task)}, {escape(table.score_names[task])}{percent}. A thin line is a seed, the thick one "
-        "their mean. If all thin lines slope the same way, every seed agrees."
     )

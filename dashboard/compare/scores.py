@@ -11,7 +11,7 @@ from core.results.figures import expected_best_chart
 from core.results.records import COST_COLUMNS, SCORE_COLUMNS, score_records
 from core.results.signature import signature
 from core.results.table import ResultRow, ResultTable
-from core.studies.published import CITATION
+from core.studies.published import CITATION, matching
 from core.wording import without_shared
 from dashboard.compare import compared_runs, views
 from dashboard.compare.compared_runs import ComparedRuns
@@ -30,7 +30,8 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Scores", anchor=False)
-        published = switch(
+        has_published = any(matching(row.config).keys() & row.cells.keys() for row in table.rows)
+        published = has_published and switch(
             "Show published results",
             key="published",
             help="Tables 1 to 3 of the dissertation, beside rows trained and scored the same way.",
@@ -61,11 +62,6 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
         show_note(escape(note))
     if sheet is not ours:
         st.caption(f"Grey: {escape(CITATION)}. POS there is seqeval F1.")
-    elif published:
-        st.caption(
-            "The dissertation has no figure for these rows: corpus, share of data, encoder "
-            "(fine-tuned), paradigm, tasks, alignment and the score of POS must be the same there."
-        )
     for row in table.rows:
         if row.choice:
             _candidates(table, row)

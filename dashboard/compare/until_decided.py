@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import MRNLabError
 from core.evaluation.comparison import UNDECIDED
 from core.results.comparisons import Difference, skewed_tasks
-from core.results.plan import LOOKS, SKEWED_NOTE
+from core.results.plan import LOOKS, SKEWED_NOTE, Plan
 from core.results.table import ResultRow
 from core.wording import all_of
 from dashboard.compare.compared_runs import take_all
@@ -39,11 +39,21 @@ def add_until_decided(
     `matters` is the smallest difference that matters of a plan that is declared now, in [0, 1]. `shown` are
     the differences of the rows: where all are decided, and no plan is declared, nothing is drawn.
     """
+    plan = plan_between(resources.store(), row, baseline)
+    is_decided = shown and all(delta.verdict != UNDECIDED for delta in shown)
+    if plan is not None or not is_decided:
+        with st.container(width="content"):
+            _draw(plan, row, baseline, matters, shown)
+
+
+def _draw(
+    plan: Plan | None, row: ResultRow, baseline: ResultRow, matters: float, shown: Sequence[Difference]
+) -> None:
+    """Draws how far the plan is, and the button to begin, go on or stop."""
     store, pair = resources.store(), f"{row.key}_{baseline.key}"
     of_pair, why = st.session_state.get(_PROBLEM, ("", ""))
     if of_pair == pair:
         problem(why)
-    plan = plan_between(store, row, baseline)
     if plan is not None:
         state = state_of(store, plan)
         for target in plan.targets:
@@ -60,8 +70,6 @@ def add_until_decided(
                 key="plan_goes_on",
             )
             return
-    elif shown and all(delta.verdict != UNDECIDED for delta in shown):
-        return
     st.button(
         "Add seeds until decided", icon=":material/playlist_add:", key=f"until_decided_{pair}",
         help=f"Looks at {', '.join(map(str, LOOKS))} seeds, at levels that keep all of them at 0.05. "

@@ -31,7 +31,7 @@ from dashboard.text import escape, option
 from jobs.reports.parts import Sheet, number_text
 from jobs.reports.where import where_sheets
 
-_TALL = 12
+_TALL = 15
 """So many rows at most are drawn without scrolling."""
 _BUCKETS = "buckets"
 _BUCKET = "bucket"

@@ -289,7 +289,7 @@ def test_what_a_configuration_costs_stands_beside_on_demand(open_page: Open) -> 
     facts = run_facts(parameters=108_300_000, trained_parameters=7_800, usage=usage, device="cuda:0")
     Store.open().set_facts(measured, facts)
     app = open_page("compare", published="true", rows="Every row")
-    assert "The dissertation has no figure for these rows" in words(app)
+    assert [toggle.key for toggle in app.toggle] == ["cost"]  # the dissertation has no figure for these rows
     assert "Parameters" not in sheets(app)[0].columns
     app.toggle(key="cost").set_value(True).run()
     shown = sheets(app)[0][["Parameters", "Trained", "Peak memory", "Time per seed"]]
