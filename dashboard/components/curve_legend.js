@@ -35,10 +35,13 @@ function fill(legend, given, of) {
   row.box.setAttribute("aria-label", `Show ${row.name}`)
   row.box.hidden = of && !legend.runsDrawn
   if (!of) row.sign.replaceWith((row.sign = sign(given.colour, given.dash)))
-  while (row.cells.length > given.cells.length) row.cells.pop().remove()
+  while (row.cells.length > given.cells.length) for (const cell of row.cells.pop()) cell.remove()
   given.cells.forEach((text, column) => {
-    if (!row.cells[column]) row.tr.append((row.cells[column] = element("td", "")))
-    row.cells[column].textContent = text
+    if (!row.cells[column]) row.tr.append(...(row.cells[column] = column ? [element("td", "number"), element("td", "place")] : [element("td", "seeds")]))
+    const [, value, spread = "", place = ""] = /^(.*?)( ± .*?)?( at .*)?$/.exec(text)
+    const [cell, beside] = row.cells[column]
+    cell.replaceChildren(value, element("span", "quiet", spread))
+    beside?.replaceChildren(place)
   })
   row.runs = given.runs.map((run) => fill(legend, run, row))
   row.fold.hidden = row.runs.length < 2
@@ -101,8 +104,9 @@ export default function (component) {
   Object.assign(legend, { trigger: setTriggerValue, runsDrawn: data.runsDrawn })
   if (legend.columns !== data.columns.join()) {
     legend.columns = data.columns.join()
-    const titles = data.columns.map((title) => element("th", "", title))
-    legend.head.replaceChildren(element("tr", "", element("th", "check", legend.all), element("th", ""), ...titles))
+    const [name, seeds, ...ends] = data.columns
+    const titles = ends.flatMap((title) => [element("th", "number", title), element("th", "place")])
+    legend.head.replaceChildren(element("tr", "", element("th", "check", legend.all), element("th", ""), element("th", "", name), element("th", "seeds", seeds ?? ""), ...titles))
   }
   const given = data.rows.flatMap((row) => [row, ...row.runs])
   for (const [key, row] of legend.rows) {

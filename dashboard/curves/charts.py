@@ -25,7 +25,7 @@ _MOST_ENDS = 12
 _END_GAP = 15
 _BAND, _MOST_BANDS = 0.1, 3
 """The opacity of a band, and of how many lines a chart has them: more are a fog."""
-_LENGTHS = (28, 40)
+_LENGTHS = (40, 60)
 """Of a name beside a line; the second where the first would make two names the same."""
 # Of marks beside a line: nothing in the tooltip, nothing in a legend.
 _SILENT = {"hoverinfo": "skip", "showlegend": False}

@@ -52,7 +52,7 @@ def offered(keys: Sequence[MetricKey]) -> tuple[str, ...]:
 
 def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequence[Run]) -> Chosen:
     """Draws the controls. `keys` are the stored curves of the chosen runs, `tasks` the order of tasks."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="curve_controls"):
         metric = _metric(keys)
         large = _task(metric, numbers.tasks_of(metric, keys, tasks), runs)
         menu = st.popover(

@@ -15,7 +15,7 @@ from core.wording import first_of, plural, without_shared
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
 from dashboard.curves import numbers
 from dashboard.curves.charts import curve_chart
-from dashboard.curves.controls import SEEDS, Chosen, set_window, window
+from dashboard.curves.controls import Chosen, set_window, window
 from dashboard.curves.numbers import AXES
 from dashboard.curves.views import Curve, CurvesView, Group, Panel, curves, last_shared
 from dashboard.shared import resources
@@ -28,6 +28,7 @@ from dashboard.text import escape, with_code
 from dashboard.theme import DASHES
 
 _ENDS = ("Last", "Best")
+_OF_SEEDS = {"sd": "mean of seeds ± SD", "interval": "mean of seeds, 95% interval", "lines": "each run"}
 _COUNT = "curve_pictures"
 _MOST_NAMED = 6
 _ZOOM = "curves"
@@ -111,12 +112,12 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
 def _title(view: CurvesView) -> None:
     """Draws the title: metric, task, seeds and smoothing."""
     metric, reading, task = view.metric, view.reading, view.large.task
-    parts = [f", {task or (metric.total if metric.total != metric.title else 'whole run')}"]
-    if any(len(group.seeds) > 1 for group in view.legend):
-        parts.append(SEEDS[reading.seeds][0].lower() + SEEDS[reading.seeds][1:])
+    of = task or (metric.total if metric.total != metric.title else "whole run")
+    parts = [_OF_SEEDS[reading.seeds]] if any(len(group.seeds) > 1 for group in view.legend) else []
     if reading.smoothing:
         parts.append(f"smoothed {reading.smoothing:g}")
-    st.markdown(f"**{escape(metric.title)}**{escape(' · '.join(parts))}", width="stretch")
+    small = f" :gray[:small[{escape(' · '.join(parts))}]]" if parts else ""
+    st.markdown(f"**{escape(f'{metric.title}, {of}')}**{small}", width="stretch")
 
 
 def _about_tasks(view: CurvesView, runs: Sequence[Run]) -> str:
@@ -126,6 +127,8 @@ def _about_tasks(view: CurvesView, runs: Sequence[Run]) -> str:
     if first != TOTAL and view.small:
         which = f" Most of them have {task}." if task == first else ""
         return escape(f"These runs have different tasks: compare a task, not the mean.{which}")
+    if len({run.config.corpus for run in runs}) > 1:
+        return "These runs are on different data: their values do not compare."
     paradigms = {run.config.paradigm for run in runs}
     if whole and view.metric == LOSS and "mrn" in paradigms and len(paradigms) > 1:
         return "MRN's total includes its penalty: compare the losses of a task."
@@ -193,7 +196,7 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
         key="curve_legend",
         changed=lambda keys: set_parameter("hide", ",".join(keys)),
     )
-    notes = ["Tick to show. Dotted: STL, dashed: MTL, solid: MRN."]
+    notes = []
     if any(line.kept for line in view.large.lines):
         notes.append("◆ the epoch whose weights were kept.")
     if partly:
@@ -204,7 +207,8 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
             notes.append("After the end of a seed, the mean is over the others.")
     if len({row.colour for row in rows}) < len(rows):
         notes.append("Some colours stand for two configurations.")
-    st.caption(" ".join(notes))
+    if notes:
+        st.caption(" ".join(notes))
 
 
 def _early(groups: Sequence[Group]) -> str:

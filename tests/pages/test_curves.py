@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import dataclasses
 import json
 import math
@@ -26,6 +27,7 @@ from dashboard.curves.numbers import Configuration
 from dashboard.curves.views import Curve, CurvesView, Display, Line, Panel, curves, last_shared
 from dashboard.shared.resources import SeriesCache
 from dashboard.theme import PARADIGM_COLOURS, lambda_colour, of_theme, ramp
+from tests.making import OWNER
 from tests.pages.conftest import Open, figures, sent, words
 from tests.pages.filled_store import TASKS, Filled
 
@@ -415,7 +417,7 @@ def test_arrays_travel_as_the_smallest_typed_arrays() -> None:
 @pytest.mark.parametrize("log_y", [False, True])
 def test_each_line_has_its_name_and_last_value_at_its_end(log_y: bool) -> None:
     values = np.array([1.0, 2, 3, 3.14159])
-    names = ["a", "b", "a name of <b>more</b> than thirty letters"]
+    names = ["a", "b", "a name of <b>more</b> than forty letters, all told"]
     chart = drawn(
         *(line(str(rank), "mrn", rank, name=name, y=values) for rank, name in enumerate(names)), log_y=log_y
     )
@@ -423,7 +425,7 @@ def test_each_line_has_its_name_and_last_value_at_its_end(log_y: bool) -> None:
     assert [end["text"].split("> ", 1)[1] for end in ends] == [
         "a  <b>3.14</b>",
         "b  <b>3.14</b>",
-        "a name of &lt;b>m…hirty letters  <b>3.14</b>",
+        "a name of &lt;b>more&lt;/b…y letters, all told  <b>3.14</b>",
     ]
     assert [ramp(rank) in end["text"] for rank, end in enumerate(ends)] == [True] * 3
     assert [(end["x"], end["y"]) for end in ends] == [(3, np.log10(3.14159) if log_y else 3.14159)] * 3
@@ -435,7 +437,9 @@ def test_each_line_has_its_name_and_last_value_at_its_end(log_y: bool) -> None:
     assert not drawn(line("1", "mrn"), small=True).layout["annotations"]
 
 
-@pytest.mark.parametrize("middle", ["sentiment/train", "a corpus with a name of over forty letters"])
+@pytest.mark.parametrize(
+    "middle", ["sentiment/train", "a corpus with a name of far over sixty letters, which nobody reads"]
+)
 def test_names_at_ends_are_shortened_but_never_the_same(middle: str) -> None:
     names = [f"MRN 0.01 · {middle} {number} · fine-tuned" for number in (1, 2)]
     chart = drawn(*(line(str(rank), "mrn", rank, name=name) for rank, name in enumerate(names)))
@@ -450,6 +454,17 @@ def test_lines_of_several_corpora_name_theirs(finished: Filled) -> None:
     names = [of.name for of in numbers.configurations(runs).values()]
     assert names == ["MTL · demo", "MRN 0.01 · demo", "MRN 0.01 · conll2003"]
     assert [of.name for of in numbers.configurations(runs[:2]).values()] == ["MTL", "MRN 0.01"]
+
+
+def test_runs_on_different_data_are_said_not_to_compare(open_page: Open, finished: Filled) -> None:
+    with contextlib.closing(Store.open()) as store:
+        (other,) = store.add_runs([store.run(finished.mrn[0]).config.with_(corpus="conll2003")])
+        store.claim(OWNER, run_id=other)
+        losses = {(task, "loss"): 1.0 for task in (TOTAL, *TASKS)}
+        store.add_metrics(other, [StepMetrics(step, step / 10, 1.0, losses) for step in (1, 2)])
+    for runs, is_said in ((finished.mrn[:2], False), ((finished.mrn[0], other), True)):
+        app = open_page("curves", run=",".join(map(str, runs)), metric="Training loss")
+        assert ("on different data" in words(app)) == is_said
 
 
 def test_a_chart_ends_where_its_own_lines_end(finished: Filled) -> None:
@@ -521,7 +536,7 @@ def test_the_whole_is_large_and_tasks_are_small(open_page: Open, filled: Filled)
     assert mrn["cells"][1].endswith("at step 600")
     app.segmented_control(key="of").set_value("ner").run()
     assert small(app) == ["", "pos", "chunk"]
-    assert "Training loss, ner · mean ± SD · smoothed 0.6" in words(app).replace("**", "")
+    assert "**Training loss, ner** :gray[:small[mean of seeds ± SD · smoothed 0.6]]" in words(app)
 
 
 def test_a_link_hides_and_zooms(open_page: Open, finished: Filled) -> None:
