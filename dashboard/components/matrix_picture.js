@@ -180,7 +180,9 @@ function geometry(frame, width, theme) {
   const [down, wide] = [rows.names.length, columns.names.length]
   const few = Math.max(down, wide) <= MOST_NUMBERS
   // A small matrix stays small: matrix, variances and the pair's line are seen together.
-  const side = Math.min(panels === 1 ? 800 : 680, Math.max(panels === 1 ? 420 : 320, 44 * Math.max(down, wide)))
+  const size = Math.max(down, wide)
+  const least = panels === 1 ? clamp(90 * size, 420, 600) : panels === 2 ? 420 : 320
+  const side = Math.min(panels === 1 ? 800 : 680, Math.max(least, 44 * size))
   const strip = rows.groups.some(Boolean) ? 9 : 0
   const font = few ? NAME.few : NAME.many
   const { named } = frame
@@ -191,7 +193,7 @@ function geometry(frame, width, theme) {
   const left = (named ? Math.min(widest(rows), limit) + 6 : 0) + around
   const hasBars = frame.panels.some((panel) => panel.variances)
   const bars = hasBars ? clamp(widestPanel * (panels === 1 ? 0.22 : 0.14), few ? 108 : 58, few ? 150 : 64) : 0
-  const cell = Math.min((widestPanel - left - bars - 2) / wide, side / Math.max(down, wide), LARGEST_CELL)
+  const cell = Math.min((widestPanel - left - bars - 2) / wide, side / size, LARGEST_CELL)
   const upright = wide <= 6 && widest(columns) < cell
   const names = named ? (upright ? 18 : Math.min(widest(columns), limit) + 6) : 0
   const top = Math.max(names + around, hasBars ? 18 : 0)

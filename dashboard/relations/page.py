@@ -11,7 +11,7 @@ from dashboard.shared.presets import SCARCE
 from dashboard.shared.selection import chosen
 from dashboard.shared.states import empty, end_page, title
 
-title("Relations", "Correlations of tasks, labels and features that MRN learned, over training.")
+title("Relations", "What MRN learned of how tasks, labels and features relate, over training.")
 runs = mrn_runs()
 if runs is None:
     try_it("No MRN run yet. One click trains some and shows their relations live.", SCARCE)

@@ -402,7 +402,7 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
         foot = "Exact values. Press Esc or Whole matrix to go back."
     if any(panel["verdicts"] for panel in frame["panels"]):
         marks = [f"{MARKS[verdict]} {verdict}" for verdict in (RELATED, OPPOSED, NEGLIGIBLE)]
-        foot = f"{'  '.join(marks)}; pale: undecided."
+        foot = f"{'   '.join(marks)}   pale: undecided"
     untested = "Not tested: not between two tasks, or without training words."
     return {
         "foot": foot,
@@ -435,8 +435,7 @@ _COLOURS = r"""
 - **Blue, towards −1**: features that speak for one row speak against the other.
 - **Hatched**: the alignment cannot learn this relation.
 - **Bars**: the prior variances $\Omega_{ii}$ over their mean. Rows of small variance are regularised more.
-- **Words**: from 0.1 a correlation is called weak, from 0.3 moderate, from 0.5 strong (Cohen 1988), from 0.9
-  almost full; below 0.1 two rows are not called related.
+- **Grey**: a row with itself, always 1.
 
 A correlation does not mean that one task helps the other: 0.80 was measured without a gain. *Compare* shows
 gains. Under the alignment `cooccurrence` a row for another task's label is a mean of a task's own rows, so
@@ -487,6 +486,8 @@ attention and are left out.
 They start as random vectors of $d$ numbers, with cosines of $0 \\pm 1/\\sqrt{d}$ (0.05 for 384). **Red**: the
 two tasks shift the states alike. **Blue**: they shift them in opposite directions. A mean over seeds near 0
 beside large single values means that the directions were not learned from the data.
+
+From 0.1 a cosine is called weak, from 0.3 moderate, from 0.5 strong (Cohen 1988), from 0.9 almost full.
 
 A cosine does not mean that one task helps the other, nor that task embeddings help: *Compare* shows that.
 """
