@@ -12,7 +12,7 @@ from core.wording import signed_points
 from dashboard.theme import DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
 from dashboard.transfer.views import Course
 
-_TALL, _LOW, _MANY = 52, 38, 6
+_TALL, _LOW, _MANY = 52, 31, 6
 """The height of a row, in pixels, and of one of many."""
 
 
@@ -54,7 +54,9 @@ def seeds_chart(gains: Sequence[Gain], colours: Mapping[str, str], chosen: Pair 
         for gain in gains
         for name in [f"{plotly_text(gain.main)}<br>beside {plotly_text(gain.aux)}"]
     ]
-    chart.layout["yaxis"] = named_axis(names, 12, range=(len(gains) - 0.4, -0.6))
+    chart.layout["yaxis"] = named_axis(
+        names, 12 if len(gains) <= _MANY else 11, range=(len(gains) - 0.4, -0.6)
+    )
     return chart.figure()
 
 

@@ -13,6 +13,7 @@ from dashboard.components.pair_table import pair_table
 from dashboard.shared import resources
 from dashboard.shared.downloads import show_table
 from dashboard.shared.selection import segments
+from dashboard.shared.states import show_reason
 from dashboard.text import escape
 from dashboard.theme import colours
 from dashboard.transfer.views import best_sentence, caution, gain_sentence, gains_table
@@ -20,6 +21,7 @@ from jobs.studies.evidence import Evidence
 from jobs.studies.pairs import answer, coefficients_sheet, predictors_sheet
 
 _SCHEMES = {"left": "Tasks left out", "folds": "Random folds"}
+_NAMES = {"left": LEFT_OUT, "folds": CROSS_VALIDATION}
 _HOW = {
     "left": "The regression that predicts a pair has seen neither of its tasks, as for new tasks; ± is the "
     "standard error by a bootstrap over tasks.",
@@ -86,15 +88,18 @@ def packaged() -> None:
 
 def predictors(known: Evidence) -> None:
     """The table of predictors in one of two schemes, and the weights of the features."""
-    scheme = segments("Scheme", _SCHEMES, key="scheme")
-    wanted = LEFT_OUT if scheme == "left" else CROSS_VALIDATION
-    judged = [judgement for judgement in known.judgements if judgement.scheme == wanted]
-    if not any(math.isfinite(judgement.accuracy.value) for judgement in judged):
-        st.caption(
+    judgements = [each for each in known.judgements if math.isfinite(each.accuracy.value)]
+    judging = {each.scheme for each in judgements}
+    offered = {key: name for key, name in _SCHEMES.items() if _NAMES[key] in judging}
+    if not offered:
+        show_reason(
             "No predictor can be judged yet: judging takes pairs with a mean gain above zero and others, and "
             "at least four tasks."
         )
         return
+    scheme = segments("Scheme", offered, key="scheme")
+    wanted = _NAMES[scheme]
+    judged = [judgement for judgement in known.judgements if judgement.scheme == wanted]
     if sentence := best_sentence(judged):
         st.markdown(sentence)
     table = predictors_sheet(judged, with_published=wanted == CROSS_VALIDATION)

@@ -124,7 +124,10 @@ def all_pairs(gains: Gains, known: Evidence | None) -> None:
             if values := _values(name, known):
                 frame[name] = [values.get(pair) for pair in pairs]
     forms = dict.fromkeys(("Gain", "Low", "High", "% of STL"), SIGNED) | {"STL": "z.2f"}
-    data_table(
-        frame, forms=forms | dict.fromkeys(NUMBERS, "z.3f"), height=420, key="pairs", alt="Gain of every pair"
-    )
-    csv_button(csv_file(frame), "mrnlab-transfer")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            "Gain, its interval and STL in points; verdicts by p corrected for the pairs of a main task."
+        )
+        csv_button(csv_file(frame), "mrnlab-transfer")
+    forms |= dict.fromkeys(NUMBERS, "z.3f")
+    data_table(frame, forms=forms, most=12, key="pairs", alt="Gain of every pair")

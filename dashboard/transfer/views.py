@@ -108,7 +108,8 @@ def gains_table(
 ) -> PairTable:
     """The measured gains, grey if they are not decided, with the STL score of each main task.
 
-    All are grey, without a scale, where the encoder shares nothing, so that nothing can transfer.
+    All are grey where the encoder shares nothing, so that nothing can transfer. Where all are there is no
+    scale.
     """
     relative, mark = unit == "relative", "%" if unit == "relative" else ""
     values = {pair: gain.amount(relative=relative) for pair, gain in gains.pairs.items()}
@@ -133,7 +134,7 @@ def gains_table(
         cells,
         colours,
         (f"loses {limit:.2f}{mark} or more", f"gains {limit:.2f}{mark} or more")
-        if can_transfer
+        if can_transfer and decided
         else ("", ""),
         "Gain of each main task (row) by each auxiliary task (column)",
         alone,

@@ -42,6 +42,7 @@ _VERBS = {
     UNDECIDED: ("is undecided", "are undecided"),
     EQUIVALENT: ("is equivalent", "are equivalent"),
 }
+_IS = ("is", "are")
 _EFFECTS = {GAINS: "gains", LOSES: "losses"}
 
 
@@ -111,7 +112,7 @@ def headline(group: PairGroup, names: Mapping[str, str] | None = None, *, relati
 def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
     """The strongest decided gain and loss, and how many pairs have another verdict, as plain text.
 
-    It speaks of all pairs: how many are decided over them all comes first, where fewer are.
+    It speaks of all pairs: where fewer are decided over them all, it says how many.
     """
     every = list(gains.pairs.values())
     pairs = plural(len(every), "pair")
@@ -133,13 +134,11 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
         others[0] = f"{count} of {pairs} {verb}"
     parts = [_strongest(word, alike, names or {}, relative) for word, alike in effects]
     parts += [", ".join(others)] * bool(others)
+    sentence = f"{'; '.join(parts)}."
     over_all = sum(difference.is_decided for difference in gains.over_all.values())
     if over_all == sum(len(alike) for _, alike in effects):
-        return f"{'; '.join(parts)}."
-    return (
-        f"Over all {pairs} {over_all or 'none'} {'is' if over_all < 2 else 'are'} decided (p by Holm). "
-        f"Corrected by main task: {'; '.join(parts)}."
-    )
+        return sentence
+    return f"{sentence} Corrected over all pairs (Holm), {over_all or 'none'} {_IS[over_all > 1]} decided."
 
 
 def seeds_text(gains: Gains) -> str:

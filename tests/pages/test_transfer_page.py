@@ -75,13 +75,13 @@ class TestViews:
         assert "3 seeds" in views.caution(self.gains)
         assert "nothing is decided" in views.caution(measured(a_b=(0.1,)))
 
-    def test_the_answer_counts_by_the_family_of_all_pairs_first(self) -> None:
+    def test_the_answer_says_what_the_family_of_all_pairs_decides(self) -> None:
         # Alone its p is 0.03: decided as the one pair of `c`, not among three pairs.
         gains = measured(a_b=(0.02, -0.02, 0.0), b_a=(-0.02, 0.02, 0.0), c_a=(0.01, 0.013, 0.017))
         assert gains.pairs["c", "a"].is_decided
         assert answer(gains) == (
-            "Over all 3 pairs none is decided (p by Holm). Corrected by main task: c gains 1.33 points "
-            "beside a; 2 of 3 pairs are undecided."
+            "c gains 1.33 points beside a; 2 of 3 pairs are undecided. Corrected over all pairs (Holm), none "
+            "is decided."
         )
 
     def test_a_head_that_learned_nothing_decides_nothing(self) -> None:
