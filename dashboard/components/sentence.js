@@ -339,7 +339,7 @@ function draw(root, state) {
     })
     const absent = tasks.filter((task) => !block.lanes.some((lane) => lane.task === task && marks(lane)))
     return {
-      ...block, absent, all: lanes.filter((lane) => !lane.of), opened: opened.has(number), confidence: data.confidence, tools: !data.small,
+      ...block, absent, all: lanes.filter((lane) => !lane.of), opened: opened.has(number), confidence: data.confidence, tools: !data.small && lanes.length > 0,
       lanes: lanes.filter((lane) => (opened.has(number) || !absent.includes(lane.task)) && (!lane.of || lane.isOpen)),
       rightToLeft: RIGHT_TO_LEFT.test(block.tokens.join(" ")),
     }

@@ -29,6 +29,7 @@ from dashboard.tag.views import (
     blocks,
     disagreement,
     marked,
+    mistakes_in_words,
     schemes_of,
     score_rows,
 )
@@ -155,16 +156,19 @@ def _lanes(
     answers: Sequence[Answer],
     places: Sequence[Placed] | None,
 ) -> None:
-    has_gold = any(given.labels for given in sentences)
-    legend = _legend(
+    gold = {task for given in sentences for task in given.labels}
+    has_gold = bool(gold)
+    marks = legend(
         has_gold=has_gold,
+        is_partial=not gold.issuperset(tasks_reading(schemes_of(answers), "words")),
         has_seeds=any(of.seeds for of in answers),
         first=answers[0].who if len(answers) > 1 else "",
         has_spans="iob2" in schemes_of(answers).values(),
     )
+    rows = marked(answers, sentences, next(iter(configs.values())).pos_score) if has_gold else []
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(_summary(sentences, answers), width="content")
-        confidence = switch("Show confidence", key="confidence", help=legend)
+        st.markdown(_summary(sentences, answers, rows), width="content")
+        confidence = switch("Show confidence", key="confidence", help=marks)
     drawn = blocks(sentences, answers, resources.task_colours(), places)
     if len(drawn) == 1:  # what is said of it stands above
         drawn = [replace(drawn[0], about="")]
@@ -174,36 +178,41 @@ def _lanes(
     # Once another sentence is tagged, the legend is only in the help of the switch.
     tokens = [given.tokens for given in sentences]
     if st.session_state.setdefault(_FIRST, tokens) == tokens:
-        st.caption(legend)
+        st.caption(marks)
     for note in dict.fromkeys(note for answer in answers for note in answer.notes):
         st.caption(escape(note))
-    if has_gold:
-        rows = marked(answers, sentences, next(iter(configs.values())).pos_score)
-        show_scores(rows, schemes_of(answers), "the text")
+    show_scores(rows, schemes_of(answers), "the text")
+    if rows and any(of.seeds for of in answers):
+        st.caption("Of several seeds, what most of them answer is scored.")
 
 
-def _legend(*, has_gold: bool, has_seeds: bool, first: str, has_spans: bool) -> str:
-    """Returns the legend of the lanes' marks as Markdown; others are compared with the lane `first`."""
+def legend(*, has_gold: bool, is_partial: bool, has_seeds: bool, first: str, has_spans: bool) -> str:
+    """Returns the legend of the lanes' marks as Markdown; others are compared with the lane `first`.
+
+    `is_partial`: some tasks have no gold labels.
+    """
     compared = has_gold or bool(first)
-    marks = [
+    outlined = ["an error against the gold labels"] * has_gold
+    outlined += [f"differs from {first}"] * (bool(first) and is_partial)
+    parts = [
         ("Fainter", "less certain", True),
         ("4 of 5", "seeds that agree", has_seeds),
         ("Hollow", "at most half of them", has_seeds and has_spans),
-        ("Outlined", "an error against the gold labels" if has_gold else f"differs from {first}", compared),
+        ("Outlined", ", without gold ".join(outlined), compared),
         ("Dashed", f"a {'missed' if has_gold else 'missing'} span", compared and has_spans),
     ]
-    drawn = " · ".join(f"**{mark}** {escape(meaning)}" for mark, meaning, is_drawn in marks if is_drawn)
+    drawn = " · ".join(f"**{mark}** {escape(meaning)}" for mark, meaning, is_drawn in parts if is_drawn)
     seeds = " Click the name of a lane for its seeds." * has_seeds
     return f"{drawn}  \nPoint at a label, or use Tab and the arrow keys, for its alternatives.{seeds}"
 
 
-def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer]) -> str:
-    """Where the answers differ, as Markdown; of several sentences, or if nothing can differ, their size."""
-    differences = disagreement(answers, range(len(sentences)))
+def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer], rows: Sequence[Marked]) -> str:
+    """The mistakes and where answers differ, as Markdown; of several sentences, or of neither, their size."""
+    said = [mistakes_in_words(rows), disagreement(answers, range(len(sentences)))]
     size = plural(sum(len(given.tokens) for given in sentences), "word")
     if len(sentences) > 1:
         size = f"{plural(len(sentences), 'sentence')}, {size}"
-    parts = [f"**{escape(differences)}**"] * bool(differences)
+    parts = [f"**{escape(sentence)}**" for sentence in said if sentence]
     return " ".join([*parts, f"{size}."] if len(sentences) > 1 or not parts else parts)
 
 

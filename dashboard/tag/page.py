@@ -7,6 +7,7 @@ import streamlit as st
 from core.errors import MRNLabError
 from core.tagging import text_of
 from core.wording import plural, size
+from dashboard.components.sentence import SentenceBlock, sentence
 from dashboard.shared import resources
 from dashboard.shared.live import live, rerun_when
 from dashboard.shared.newcomers import try_it
@@ -93,11 +94,11 @@ def ask() -> None:
         nothing_yet(kind, shown[0].seeds[0], reads)
         return
     sentences = bounded(typed)
-    words = tuple(sentence.tokens for sentence in sentences if not sentence.whole)
-    texts = tuple(text_of(sentence) for sentence in sentences if sentence.whole)
+    words = tuple(asked.tokens for asked in sentences if not asked.whole)
+    texts = tuple(text_of(asked) for asked in sentences if asked.whole)
     given = answers(shown, words, texts, patient=not waited)
-    for sentence in given.problems:
-        problem(sentence)
+    for reason in given.problems:
+        problem(reason)
     if pending():
         if not waited:
             st.rerun()  # from now on this part draws itself again as answers come
@@ -105,6 +106,8 @@ def ask() -> None:
             f":material/progress_activity: {given.done} of {plural(given.asked, 'model')} have answered; "
             "the others are loading."
         )
+    if not given.answers and words:  # what is asked about, until the first model answers
+        sentence([SentenceBlock(tokens, ()) for tokens in words], key="tagged")
     if given.answers:
         places = placed_words(kind, words)
         show_answers({of.who: of.config for of in shown}, sentences, given.answers, places)

@@ -263,9 +263,9 @@ def marked(
                 if score.task in sentence.labels:
                     mistakes = kind.mistakes(sentence.labels[score.task], labels_of(tagged, score.task))
                     counts.update(mistake.kind for mistake in mistakes)
-            seeds = answer.with_task(score.task)
-            who = f"{answer.who} · majority of {len(seeds)} seeds" if seeds else answer.who
-            rows.append(Marked(score, who, {name: counts[name] for name in MISTAKE_KINDS if counts[name]}))
+            rows.append(
+                Marked(score, answer.who, {name: counts[name] for name in MISTAKE_KINDS if counts[name]})
+            )
     order = list(dict.fromkeys(row.score.task for row in rows))
     return sorted(rows, key=lambda row: order.index(row.score.task))
 
@@ -276,7 +276,7 @@ def score_rows(rows: Sequence[Marked], schemes: Mapping[str, str]) -> list[dict[
     names = dict.fromkeys(name for of in beside for name, value in of.items() if value is not None)
     return [
         {"Task": row.score.task}
-        | ({"Model": row.who} if row.who else {})
+        | ({"Model": row.who} if len({row.who for row in rows}) > 1 else {})
         | {
             "Score": percent(row.score.score),
             "Measure": SCORE_NAMES.get(row.score.score_name, row.score.score_name),
@@ -286,6 +286,18 @@ def score_rows(rows: Sequence[Marked], schemes: Mapping[str, str]) -> list[dict[
         | ({} if row.kinds is None else {"Mistakes": kinds_in_words(row.kinds)})
         for row, others in zip(rows, beside, strict=True)
     ]
+
+
+def mistakes_in_words(rows: Sequence[Marked]) -> str:
+    """`Mistakes: 2 of STL, none of MTL.`, of one system `2 mistakes.`; empty where none are counted."""
+    counts = Counter[str]()
+    for row in rows:
+        if row.kinds is not None:
+            counts[row.who] += sum(row.kinds.values())
+    if len(counts) > 1:
+        of_each = [f"{f'{count:,}' if count else 'none'} of {who}" for who, count in counts.items()]
+        return f"Mistakes: {all_of(of_each)}."
+    return "".join(f"{plural(count, 'mistake')}." if count else "No mistake." for count in counts.values())
 
 
 def kinds_in_words(kinds: Mapping[str, int]) -> str:

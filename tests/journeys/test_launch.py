@@ -61,8 +61,9 @@ def test_what_is_wrong_is_one_key_away_and_the_paradigms_are_drawn(
     expect(page.get_by_role("heading", name="Not ready yet")).to_be_visible()
     assert len(page.get_by_test_id("stBaseButton-primary").all()) <= 1
     settle(page)
-    page.get_by_role("link", name="Go to field").first.click()
     beside = page.locator("#problem-seed")
+    expect(beside).to_be_attached()  # the browser may still be reading what draws it
+    page.get_by_role("link", name="Go to field").first.click()
     expect(beside).to_be_focused()
     expect(beside).to_be_in_viewport()
     _set(page, "Seeds", "1")

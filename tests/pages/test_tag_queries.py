@@ -16,6 +16,7 @@ from core.store import Conditions, RunState
 from core.store.types import Run
 from core.tagging import TaggedSentence, TextAnswer, WordTag
 from dashboard.tag import views
+from dashboard.tag.answers import legend
 from dashboard.tag.files import ReadFile, answer_file
 from dashboard.tag.seeds import Answer, asked_systems, configurations, repeats_sentence, voted
 from dashboard.theme import colours
@@ -168,12 +169,31 @@ def test_mistakes_against_gold_labels_are_marked_and_counted_by_kind() -> None:
     assert guess.cells[2].ghost
     assert guess.cells[3].why == "Invented; gold: O"
     assert [place for place in range(5) if pos.cells[place].differs] == [2]
-    kinds = [views.kinds_in_words(row.kinds or {}) for row in views.marked(answers, [gold])]
+    rows = views.marked(answers, [gold])
+    assert views.mistakes_in_words(rows) == "4 mistakes."
+    assert views.mistakes_in_words([*rows, views.Marked(rows[0].score, "STL", {})]) == (
+        "Mistakes: 4 of MTL and none of STL."
+    )
+    assert views.mistakes_in_words([]) == ""
+    kinds = [views.kinds_in_words(row.kinds or {}) for row in rows]
     assert kinds == ["1 wrong label", "1 wrong boundary, 1 missed and 1 invented"]
     assert views.kinds_in_words({}) == "all right"
     assert (
         views.kinds_in_words({"wrong label": 2, "wrong boundary": 3})
         == "2 wrong labels and 3 wrong boundaries"
+    )
+
+
+def test_the_legend_names_the_marks_that_are_drawn() -> None:
+    def outlined(*, has_gold: bool, is_partial: bool, first: str) -> str:
+        text = legend(has_gold=has_gold, is_partial=is_partial, has_seeds=False, first=first, has_spans=False)
+        return text.partition("**Outlined** ")[2].partition("  \n")[0]
+
+    assert outlined(has_gold=False, is_partial=True, first="") == ""
+    assert outlined(has_gold=False, is_partial=True, first="STL") == "differs from STL"
+    assert outlined(has_gold=True, is_partial=False, first="STL") == "an error against the gold labels"
+    assert outlined(has_gold=True, is_partial=True, first="STL") == (
+        "an error against the gold labels\\, without gold differs from STL"
     )
 
 
