@@ -235,7 +235,7 @@ def _add_scores(
         x=[places[value] for value in line.points],
         y=points,
         mode="lines+markers",
-        name=line.split,
+        name=f"{view.series.config.paradigm.upper()}, {line.split}",
         line={"color": colour, "width": 1.4 if is_dev else 2, "dash": "dot" if is_dev else "solid"},
         marker={"size": 8, "symbol": "circle-open" if is_dev else "circle", "color": colour},
         error_y=interval(points, low, high, colour),

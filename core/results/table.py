@@ -24,9 +24,10 @@ from core.results.naming import (
 )
 from core.results.samples import UNKNOWN, by_configuration, common_conditions, condition_texts
 from core.store import Conditions, Run, RunWithFacts, StoredScore
-from core.wording import all_of, which_runs
+from core.wording import all_of, plural, which_runs
 
 _OTHERS = "other systems"
+_MOST_NAMED = 4
 _ORDER = {"stl": 0, "mtl": 1, "mrn": 2, OTHER: 3}
 MEAN_OF_TASKS = "mean of tasks"
 """What stands for a task where scores are means over tasks."""
@@ -180,12 +181,15 @@ class ResultTable:
         return max((sum(of.p is not None for of in family.values()) // 2 for family in families), default=0)
 
     def mean_scores(self, row: ResultRow) -> str:
-        """The scores of which the mean over a row's tasks is: `F1 of chunk and ner, accuracy of pos`."""
+        """The scores of which the mean over a row's tasks is: `F1 of chunk and ner, accuracy of 9 tasks`."""
         tasks: dict[str, list[str]] = defaultdict(list)
         for task in self.tasks:
             if task in row.cells:
                 tasks[self.score_names[task]].append(task)
-        return ", ".join(f"{name} of {all_of(of)}" for name, of in tasks.items())
+        return ", ".join(
+            f"{name} of {all_of(of) if len(of) <= _MOST_NAMED else plural(len(of), 'task')}"
+            for name, of in tasks.items()
+        )
 
     @property
     def score_names(self) -> dict[str, str]:

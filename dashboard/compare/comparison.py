@@ -92,6 +92,7 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
                 if is_trained and shown and table.split == PLANNED_SPLIT and not offered.is_on_older_text:
                     until_decided.add_until_decided(row_a, row_b, table.matters, with_mean)
                 seeds.deciding_seeds(offered, with_mean, compared)
+            seeds.runs_on_their_way(compared)
             seeds.launch_problem()
             for cut in cut_losses(table):
                 st.markdown(f":material/content_cut: {escape(cut.sentence)}")

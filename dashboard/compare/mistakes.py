@@ -55,7 +55,8 @@ _LOOKS_WITHOUT_SCORES = {"differences": "Differences"}
 def closer_look(table: ResultTable, compared: ComparedRuns, deltas: list[Difference], a: str, b: str) -> None:
     """Draws the choice of view and task, and the view. `deltas` are differences from the baseline `b`."""
     row_a, row_b = table.row(a), table.row(b)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Look closer", anchor=False, width="content")
         look = segments("View", _LOOKS if table.scored_tasks else _LOOKS_WITHOUT_SCORES, key="closer")
         if look != "differences":
             # By default the last shared task: spans are most telling, and stand last in most corpora.

@@ -98,7 +98,7 @@ def offers(table: ResultTable, compared: ComparedRuns, a: str, b: str, shown: It
 
 
 def missing_seeds_button(offered: Offers, compared: ComparedRuns) -> None:
-    """Draws the button that queues missing seeds, and the number of runs in the queue."""
+    """Draws the button that queues missing seeds."""
     missing = offered.missing
     if missing is not None and offered.is_on_older_text:
         show_note(_OLDER_TEXT, width="content")
@@ -113,6 +113,10 @@ def missing_seeds_button(offered: Offers, compared: ComparedRuns) -> None:
         )
         count = plural(len(missing.new or missing.configs), "run")
         st.caption(", ".join(filter(None, (count, missing.time_text))), width="content")
+
+
+def runs_on_their_way(compared: ComparedRuns) -> None:
+    """Draws the number of runs of the same configurations that wait or train."""
     store = resources.store()
     same = {run.configuration_id for run in compared.runs}
     active = store.runs(states=ACTIVE)
@@ -185,8 +189,9 @@ def _launch_seeds(configs: Sequence[RunConfig], compared: ComparedRuns) -> None:
 def _on_their_way(runs: Sequence[int], seeds: str) -> None:
     """A line on these runs with a link; the page follows as soon as one of them has ended."""
     text = f"{plural(len(runs), 'run')} queued or in progress: {seeds}."
-    st.markdown(f":material/schedule: {text}", width="content")
-    link_to_runs(runs, "See them on Runs")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f":material/schedule: {text}", width="content")
+        link_to_runs(runs, "See them on Runs")
 
     def has_ended() -> bool:
         return any(run.state not in ACTIVE for run in resources.store().runs(runs))

@@ -343,8 +343,8 @@ def test_the_difference_from_a_baseline_is_drawn_paired_by_seed(open_page: Open)
     assert [trace["name"] for trace in scores["data"]] == [
         "MTL · 5 epochs, test",
         "MTL · 5 epochs, dev",
-        "test",
-        "dev",
+        "MRN, test",
+        "MRN, dev",
     ]
     app.segmented_control(key="values").set_value("differences").run()
     (drawn,) = figures(app, "compare_against")
