@@ -143,7 +143,10 @@ def _beaten(differences: Mapping[str, Comparison], base: str, points: str) -> st
         count = each if len(higher) == len(ordered) else f"{in_words(len(higher))} of {every}"
         best_of = f" methods beat {base}, {best} most" if others else f" methods beats {base}: {best}"
         parts = [f"{count}{best_of} ({_shown(delta)} {points})"]
-    if lower:
+    if len(lower) == len(ordered):
+        worst, delta = lower[0]
+        parts = [f"{each} methods lose to {base}, {worst} most ({_shown(delta)} {points})"]
+    elif lower:
         (worst, delta), *others = lower
         lose = f"{in_words(len(lower))} lose, {worst} most" if others else f"{worst} loses"
         parts.append(f"{lose} ({_shown(delta)}{f' {points}' * (not higher)})")

@@ -59,6 +59,10 @@ def made(score_name: str = "f1_conll", /, **gains: tuple[float, ...]) -> Result:
             {"a": _DOWN, "b": tuple(2 * gain for gain in _DOWN), "c": _WIDE},
             "None of three methods beats MTL on NER with 500 words; two lose, the b most (−40.0 F1).",
         ),
+        (
+            {"a": _DOWN, "b": tuple(2 * gain for gain in _DOWN)},
+            "Both methods lose to MTL on NER with 500 words, the b most (−40.0 F1).",
+        ),
     ],
 )
 def test_the_headline_says_how_many_methods_win_and_which_most(
