@@ -128,7 +128,7 @@ _METHODS = (
             f"beside-{number}",
             f"MTL beside α = {alpha:g}",
             ({"paradigm": "mtl", "tasks": ("ner", f"sim-{number}")},),
-            words=f"MTL beside a task that keeps {alpha:.0%} of its labels",
+            words=f"MTL beside a task with {alpha:.0%} of its labels",
         )
         for number, alpha in enumerate(PLANTED_ALPHAS, 1)
     ),

@@ -61,6 +61,7 @@ def figure_3(table: pd.DataFrame) -> pd.DataFrame:
 
     A row for each point: its part, panel, line and x, and the mean over seeds, its SD and 95% interval. Lines
     are STL and four α, named by their mean AMI, in b four n: of more the least, the largest and two between.
+    Where no AMI is known, as of published records, lines are named by α and there is no panel b.
     """
     balanced = [part for part, of in FACTORS.items() if "n" in of and part in set(table["part"])]
     points = [(part, *point) for part in balanced for point in _points(table[table["part"] == part])]
@@ -74,16 +75,16 @@ def _points(table: pd.DataFrame) -> Iterator[tuple[object, ...]]:
         values = table.loc[~is_alone, column].drop_duplicates()
         return table[column].isin(values.quantile(np.linspace(0, 1, 4), interpolation="nearest"))
 
+    has_ami = bool(table["AMI"].notna().any())
     panels = (
         ("a", "n_ner", "alpha", is_alone | (table["T"] == 2) & is_drawn("alpha")),
-        ("b", "AMI", "n_ner", (table["T"] == 2) & is_drawn("n_ner")),
+        *[("b", "AMI", "n_ner", (table["T"] == 2) & is_drawn("n_ner"))] * has_ami,
         ("c", "T", "alpha", (table["n_ner"] == 2_000) & (is_alone | is_drawn("alpha"))),
     )
     for panel, x, by, is_in_panel in panels:
         for value, line in table[is_in_panel].fillna({"alpha": 0}).groupby(by):
-            name = (
-                f"n = {value:,.0f}" if by == "n_ner" else f"AMI {line['AMI'].mean():z.2f}" if value else "STL"
-            )
+            related = f"AMI {line['AMI'].mean():z.2f}" if has_ami else f"α = {value:g}"
+            name = f"n = {value:,.0f}" if by == "n_ner" else related if value else "STL"
             for _, cell in line.groupby(["n_ner", "T", "alpha"]):
                 yield panel, name, cell[x].mean(), *astuple(summary(cell["F1"]))
 

@@ -84,6 +84,7 @@ def run_actions(runs: Sequence[Run], *, stops: bool = True) -> None:
         st.page_link("launch/page.py", label=label, icon=icon, query_params=with_task_added(runs[0]))
     if stops:
         _stop([run.id for run in runs if run.state in (RunState.QUEUED, RunState.RUNNING)])
+    st.space("stretch")  # what changes runs stands apart from what shows them
     for label, icon, act, can, words in _ACTIONS:
         if able := [run.id for run in runs if can(run)]:
             icon = f":material/{icon}:"

@@ -15,7 +15,7 @@ from core.results.samples import one_per_seed, readable
 from core.store import Store
 from core.store.types import ACTIVE, MetricSeries, Run, RunState, RunWithFacts
 from core.tasks.scores import scale_text
-from core.wording import plural
+from core.wording import plural, without_shared
 from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.text import escape
@@ -133,10 +133,11 @@ def show_dev_curves(store: Store, run: RunWithFacts) -> None:
     beside = f" Grey: mean ± SD of its {plural(n, 'seed')}, this one included." if seeds else ""
     scale = scale_text(task.score_name for task in run.task_facts)
     st.caption(f"Dev score by epoch, {scale}.{beside} ◆ marks the epoch whose weights were kept.")
+    short = without_shared(run.config.tasks)
     for start in range(0, len(curves), _IN_A_ROW):
         for column, curve in zip(st.columns(_IN_A_ROW), curves[start : start + _IN_A_ROW], strict=False):
             with column:
-                st.markdown(f"**{escape(curve.task)}**")
+                st.markdown(f"**{escape(short[curve.task])}**")
                 alt = f"Dev score of {curve.task} by epoch, beside the mean of the configuration's seeds"
                 chart(
                     dev_chart(curve, resources.task_colour(curve.task)),

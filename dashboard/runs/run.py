@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from core.config import FIELD_HELP
-from core.events import TaskFacts
 from core.paths import own_log
 from core.results.naming import SCORE_NAMES, survival_text, value_text
 from core.results.table import undefined_notes
 from core.store import Store
 from core.store.types import ACTIVE, Run, RunState, RunWithFacts, StoredScore
-from core.tasks import KINDS, kind_of
-from core.tasks.scores import SECONDARY_SCORES, averages, scale_text
+from core.tasks import kind_of
+from core.tasks.scores import averages, scale_text
 from core.wording import ago, duration, percent, plural, without_shared
 from dashboard.runs.controls import progress_line, run_actions
 from dashboard.runs.curves import show_dev_curves, show_loss
 from dashboard.runs.exchange import export_menu
+from dashboard.runs.tasks import detailed_split, task_sheet, tasks_of
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table, data_table, show_table
 from dashboard.shared.newcomers import fold
@@ -40,11 +39,11 @@ from dashboard.text import coloured, escape, option, with_code
 from dashboard.theme import STATES
 from jobs.queue import control
 from jobs.queue.remedies import Advice, advice
+from jobs.reports.parts import Sheet
 from jobs.reports.render import NOT_ANNOTATED, REPORT_COLUMNS, report_records, report_sheet
 
 _MOST_LABELS = 16
 _TIME = "Time (UTC)"
-_WIDEST_TASK = 200
 _KEPT = {
     "score": "The best epoch on dev is {}.",
     "loss": "The epoch with the lowest dev loss is {}.",
@@ -129,7 +128,7 @@ def _test_scores(run: Run, scores: Sequence[StoredScore]) -> None:
     by_task = {score.task: score for score in scores if score.split == "test"}
     short = without_shared(list(by_task))
     with st.container(horizontal=True, gap="medium"):
-        for task in filter(by_task.__contains__, _tasks_of(run, scores)):
+        for task in filter(by_task.__contains__, tasks_of(run, scores)):
             name = by_task[task].score_name
             label = (
                 f"{coloured(short[task], resources.task_colour(task))}, test {SCORE_NAMES.get(name, name)}"
@@ -139,34 +138,25 @@ def _test_scores(run: Run, scores: Sequence[StoredScore]) -> None:
 
 
 def _scores(store: Store, run: RunWithFacts) -> None:
+    """The loss while it trains, dev scores by epoch, the tasks with their scores, and how it trained."""
     show_loss(run)
     show_dev_curves(store, run)
     scores = store.scores([run.id])
-    left, right = st.columns(2, gap="large")
-    with left:
-        if not scores:
-            _no_scores(run)
-        else:
-            selected_by = (run.facts and run.facts.selected_by) or run.config.select_by
-            kept = "" if run.best_epoch is None else f" {_KEPT[selected_by].format(run.best_epoch)}"
-            scale = scale_text(score.score_name for score in scores)
-            st.caption(f"Scores {scale}.{kept}")
-            rows = pd.DataFrame(score_rows(run, scores))
-            to_the_right = st.column_config.TextColumn(alignment="right")
-            looks = dict.fromkeys(rows.columns[3:], to_the_right) | {"Task": _task_column(rows["Task"])}
-            data_table(rows, alt="Scores of this run by task and split", column_config=looks)
-            for note in undefined_notes(scores):
-                show_note(escape(note))
-        if tasks := run.task_facts:
-            st.caption("Training data of each task.")
-            localized = st.column_config.NumberColumn(format="localized")
-            columns = dict.fromkeys(("Labels", "Sentences", "Words", "Texts", "Pairs"), localized)
-            alt = "What the training data hold of each task"
-            of_tasks = pd.DataFrame(task_rows(tasks))
-            data_table(of_tasks, alt=alt, column_config=columns | {"Task": _task_column(of_tasks["Task"])})
-        with st.container(gap="xsmall"):
-            for note in run.facts.notes if run.facts else ():
-                show_note(escape(note))
+    if not scores:
+        _no_scores(run)
+    if scores or run.task_facts:
+        st.subheader("Tasks", anchor=False)
+        show_table(task_sheet(run, scores), alt="The scores of this run by task, and its training data")
+        st.caption(" ".join(filter(None, _about_tasks(run, scores))))
+        for note in undefined_notes(scores):
+            show_note(escape(note))
+    st.subheader("Training", anchor=False)
+    facts, notes = st.columns(2, gap="large")
+    with facts, st.container(key="run_facts"):
+        show_table(Sheet.of(("Fact", "Value"), _facts(run).items()), alt="How this run waits and trains")
+    with notes:
+        for note in run.facts.notes if run.facts else ():
+            show_note(escape(note))
         if readings := run.facts.readings if run.facts else ():
 
             def show_readings() -> None:
@@ -174,40 +164,17 @@ def _scores(store: Store, run: RunWithFacts) -> None:
                     show_reading(reading)
 
             fold(show_readings, key="run_readings", label="How the corpus was read")
-    facts = pd.Series(_facts(run), name="Value", dtype=object).rename_axis("Fact").to_frame()
-    right.table(facts, border="horizontal", alt="How this run waits and trains")
 
 
-def _task_column(names: Iterable[str]) -> Any:
-    """The look of a column of tasks: so wide that the numbers after it stay in sight."""
-    return st.column_config.TextColumn(width=min(_WIDEST_TASK, 24 + 7 * max(map(len, names))), pinned=True)
-
-
-def score_rows(run: RunWithFacts, scores: Sequence[StoredScore]) -> list[dict[str, str]]:
-    """A row per split and task: headline and secondary scores but accuracy, in columns that a task has."""
-    tasks = _tasks_of(run, scores)
-    short = without_shared(tasks)
-    ordered = sorted(scores, key=lambda score: (score.split != "test", tasks.index(score.task)))
-    beside = [
-        kind_of(run.task_facts, score.task, score.score_name).secondary_scores(score) for score in ordered
-    ]
-    shown = dict.fromkeys(name for of_task in beside for name, value in of_task.items() if value is not None)
-    shown.pop(SECONDARY_SCORES["accuracy"].title, None)  # the headline of labels; of spans it says little
-    return [
-        {
-            "Task": short[score.task],
-            "Split": score.split,
-            "Score": SCORE_NAMES.get(score.score_name, score.score_name),
-            "Value": percent(score.score),
-            **{name: percent(of_task.get(name)) for name in shown},
-        }
-        for score, of_task in zip(ordered, beside, strict=True)
-    ]
-
-
-def _tasks_of(run: Run, scores: Iterable[StoredScore]) -> list[str]:
-    """The tasks of these scores, in the order of the run's description where that names them."""
-    return list(dict.fromkeys((*run.config.tasks, *sorted(score.task for score in scores))))
+def _about_tasks(run: RunWithFacts, scores: Sequence[StoredScore]) -> Iterator[str]:
+    """What a reader has to know of the table of tasks."""
+    if scores:
+        details = f", in detail on {detailed_split(scores)}" * (len({score.split for score in scores}) > 1)
+        yield f"Scores {scale_text(score.score_name for score in scores)}{details}."
+        selected_by = (run.facts and run.facts.selected_by) or run.config.select_by
+        yield "" if run.best_epoch is None else _KEPT[selected_by].format(run.best_epoch)
+    if run.task_facts:
+        yield "Counts are of the training data."
 
 
 def _no_scores(run: Run) -> None:
@@ -216,29 +183,6 @@ def _no_scores(run: Run) -> None:
         if run.state in ACTIVE
         else "This run ended without scores. Curves shows how far it came."
     )
-
-
-def task_rows(tasks: Sequence[TaskFacts]) -> list[dict[str, Any]]:
-    """Returns a row per task of a run's facts, with a column for each count."""
-    rows = []
-    short = without_shared([task.name for task in tasks])
-    for task in tasks:
-        kind = KINDS[task.scheme]
-        rows.append(
-            {
-                "Task": short[task.name],
-                "Kind": kind.title,
-                "Labels": None if kind.is_number else len(task.labels),
-                kind.examples.capitalize(): task.train_sentences,
-                kind.items.capitalize(): task.train_tokens,
-            }
-        )
-    names = dict.fromkeys(name for row in rows for name in row)
-    unseen = ([f"{', '.join(labels)} in {split}" for split, labels in task.unseen.items()] for task in tasks)
-    return [
-        {name: row.get(name) for name in names} | {"Labels never seen": "; ".join(parts) or "none"}
-        for row, parts in zip(rows, unseen, strict=True)
-    ]
 
 
 def _facts(run: RunWithFacts) -> dict[str, str]:
@@ -263,7 +207,7 @@ def _facts(run: RunWithFacts) -> dict[str, str]:
             if facts.alignment
             else "",
         }
-    return {name: escape(text) for name, text in lines.items() if text}
+    return {name: text for name, text in lines.items() if text}
 
 
 def _by_label(store: Store, run: RunWithFacts) -> None:
@@ -280,7 +224,7 @@ def _by_label(store: Store, run: RunWithFacts) -> None:
         return
     tasks_reported = {task for task, _ in reported}
     with st.container(horizontal=True, vertical_alignment="center"):
-        tasks = {task: option(task) for task in _tasks_of(run, scores) if task in tasks_reported}
+        tasks = {task: option(task) for task in tasks_of(run, scores) if task in tasks_reported}
         task = segments("Task", tasks, key="report_task")
         splits = {split: split for split in ("test", "dev") if (task, split) in reported}
         split = segments("Split", splits, key="report_split")

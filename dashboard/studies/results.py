@@ -8,7 +8,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 
+import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.evaluation.costs import COST_NOTE
 from core.registry import FULL
@@ -29,8 +31,17 @@ from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import problem, show_answer, title
 from dashboard.studies.charts import GRID_PANELS, grid_chart
 from dashboard.studies.controls import launch_or_stop, study_state
-from dashboard.studies.views import failures, gains_forest, has_scores, scored, small_forest, study_forest
-from dashboard.text import escape
+from dashboard.studies.views import (
+    failures,
+    gains_forest,
+    grid_table,
+    has_scores,
+    plainly_named,
+    scored,
+    small_forest,
+    study_forest,
+)
+from dashboard.text import escape, with_code
 from dashboard.theme import colours
 from jobs.studies.pairs import answer as gains_answer
 from jobs.studies.progress import StudyOptions
@@ -39,8 +50,8 @@ from jobs.studies.report import cost_sheet, overview, paper_sheet, setting_sheet
 _PAGE = "studies/page.py"
 _FEW = 3
 """So many settings are all opened from the start."""
-_MANY, _TALL = 12, 480
-"""Beyond so many settings their overview scrolls, within so many pixels."""
+_MANY, _TALL = 16, 480
+"""Beyond so many rows a table scrolls, within so many pixels."""
 _COLUMNS = {"Study": 4, "Answer": 7, "": 1.6}
 """The heads of the table of studies, with the widths of its columns."""
 
@@ -91,7 +102,7 @@ def _published(study: Study) -> None:
         words, setting, view = gains_answer(gains, study.pairs), PAIRS_TITLE, gains_forest(gains, study.pairs)
         axis = "Points over STL"
     else:
-        result = record.result(record.settings[0])
+        result = plainly_named(record.result(record.settings[0]))
         words, setting, view = headline(result), result.setting.title, study_forest(result, (MEAN,))
         axis = f"{capitalised(unit(result))} over {study.method(study.reference).in_sentence}"
     st.markdown(f"**{escape(words)}**")
@@ -145,24 +156,26 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
             default=next((part for part in study.parts() if part in parts), study.parts()[0]),
             labelled=True,
         )
-    of_part = [result for result in results if result.setting.part == part]
+    of_part = [plainly_named(result) for result in results if result.setting.part == part]
     scored_results = [result for result in of_part if has_scores(result)]
     options = replace(options, part=part)
-    if not scored_results:
-        where = "is among the published records" if is_published else "has finished in this store"
-        st.caption(f"No run of this part {where}.")
-    elif study.by_relatedness and not is_published:
-        _grid(options)
     if study.pairs and record is not None and is_published:
         show_answer(gains_answer(record.gains(part), study.pairs), key="study_pairs")
     elif sentence := part_answer(of_part):
         show_answer(sentence, key="study_part")
-    _overview(study, of_part)
+    if not scored_results:
+        where = "is among the published records" if is_published else "has finished in this store"
+        st.caption(f"No run of this part {where}.")
+    elif study.by_relatedness:
+        _grid(grid_table(of_part) if is_published else resources.study_grid(options), part)
+    if len(of_part) > 1:
+        _overview(study, of_part)
     if (view := table_view(study, part, results)) is not None:
         _paper(view, study)
     if scored_results:
         for result in _chosen(scored_results):
-            _setting(result)
+            # Of a single setting the part's answer is the headline.
+            _setting(result, headline(result) if len(of_part) > 1 else "")
         _notes(study, of_part)
     return options, record
 
@@ -208,48 +221,59 @@ def _paper(view: TableView, study: Study) -> None:
     """Draws the published table with our figures, the published ones in grey, and the cost."""
     paper = view.paper
     st.subheader(paper.title, anchor=False)
-    show_table(paper_sheet(view), alt="Our scores beside the published ones")
+    with _scrolled(len(view.rows) + len(paper.reported)):
+        show_table(paper_sheet(view), alt="Our scores beside the published ones")
     for text in (view.summary, f"Published: {paper.citation}. {paper.note}", study.protocol):
         if text:
-            st.caption(escape(text))
+            st.caption(with_code(text))
     if any(outcome.cost is not None for outcome in view.rows.values()):
         with st.expander("What each model costs"):
             show_table(cost_sheet(view), alt="Parameters, peak memory and time by model")
             st.caption(COST_NOTE)
 
 
-def _grid(options: StudyOptions) -> None:
+def _grid(table: pd.DataFrame, part: str) -> None:
     """F1 of simulated tasks: the paper's Figure 3 from our cells, and the errors of its formulas there."""
     from core.transfer.grid import figure_3
-    from jobs.studies.grids import published_sheet
 
-    table = resources.study_grid(options)
+    has_ami = table["AMI"].notna().any()
     if len(points := figure_3(table)):
         st.subheader("F1 by words, relatedness and number of tasks", anchor=False)
-        for column, (panel, of_panel) in zip(st.columns(3), points.groupby("panel"), strict=False):
+        panels = list(points.groupby("panel"))
+        for column, (panel, of_panel) in zip(st.columns(len(panels)), panels, strict=True):
             with column:
                 chart(
                     grid_chart(of_panel, str(panel)),
                     key=f"figure_3{panel}",
                     alt=f"F1 of NER by {GRID_PANELS[str(panel)]}: {', '.join(of_panel['line'].unique())}",
                 )
+        of_lines = "AMI is the mean of a line's cells." if has_ami else ALPHA
         st.caption(
             "As Figure 3 of Bettgenhäuser et al. (2020): mean over seeds, bars are 95% intervals. STL is NER "
-            "alone, T = 0. AMI is the mean of a line's cells."
+            f"alone, T = 0; T is the number of tasks beside it. {of_lines}"
         )
-    if (sheet := published_sheet(table, str(options.part))) is not None:
+    if not has_ami:
+        return
+    from jobs.studies.grids import published_sheet  # learns formulas, which takes a second to import
+
+    if (sheet := published_sheet(table, part)) is not None:
         st.subheader("Published formulas", anchor=False)
         show_table(sheet, alt="Errors of the published formulas on our cells")
         st.caption(escape(sheet.caption))
 
 
+def _scrolled(rows: int) -> DeltaGenerator:
+    """Room for a table of so many rows: many scroll."""
+    return st.container(height=_TALL if rows > _MANY else "content", border=False)
+
+
 def _overview(study: Study, results: Sequence[Result]) -> None:
     if not any(MEAN in outcome.differences for result in results for outcome in result.outcomes):
         return
-    reference = study.method(study.reference).title
+    reference = study.method(study.reference).in_sentence
     sheet = overview(study, results)
     titles = (result.setting.title for result in results)
-    with st.container(height=_TALL if len(results) > _MANY else "content", border=False):
+    with _scrolled(len(results)):
         alt = f"Mean difference from {reference} by method and setting"
         show_table(replace(sheet, head=(sheet.head[0], *titles)), alt=alt, turned="Setting")
     st.caption(
@@ -275,10 +299,11 @@ def _chosen(results: Sequence[Result]) -> list[Result]:
     return [result for result in results if result.setting.name in picked]
 
 
-def _setting(result: Result) -> None:
+def _setting(result: Result, sentence: str) -> None:
+    """Draws a setting: this sentence on it, the forest of its differences, and its table."""
     with st.container(border=True):
         st.subheader(escape(result.setting.title), anchor=False)
-        st.markdown(escape(f"{headline(result)} {from_bases(result)}".strip()))
+        st.markdown(escape(f"{sentence} {from_bases(result)}".strip()))
         if (view := study_forest(result)).marks:
             chart(
                 forest_chart(view, _colours(result.setting.targets)),
@@ -287,7 +312,8 @@ def _setting(result: Result) -> None:
                 still=True,
                 alt=f"Differences from {view.reference} with their 95% intervals",
             )
-        show_table(setting_sheet(result), alt="Scores, chosen candidates and differences by method")
+        sheet = replace(setting_sheet(result), hides_n=result.is_complete)
+        show_table(sheet, alt="Scores, chosen candidates and differences by method")
 
 
 def _colours(targets: Sequence[str]) -> dict[str, str]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
 
 from core.evaluation.comparison import HIGHER, LOWER
 from core.results.figures import Forest, Mark
 from core.studies.analysis import MEAN, RARE, Result
+from core.studies.simulator import point_of
 from core.transfer.gains import Gains
-from core.wording import signed_points
+from core.wording import capitalised, signed_points
 
 _APART = 0.2
 """The least share of an axis between two of its numbers."""
@@ -24,6 +28,15 @@ def has_scores(result: Result) -> bool:
 def scored(results: Iterable[Result]) -> list[Result]:
     """The results with a mean over tasks of some method."""
     return [result for result in results if any(MEAN in outcome.scores for outcome in result.outcomes)]
+
+
+def plainly_named(result: Result) -> Result:
+    """The result with methods titled as its sentences name them: `The paper's prior` for `Paper, tasks`."""
+    named = (
+        replace(outcome, method=replace(outcome.method, title=capitalised(outcome.method.in_sentence)))
+        for outcome in result.outcomes
+    )
+    return replace(result, outcomes=tuple(named))
 
 
 def gains_forest(gains: Gains, names: Mapping[str, str]) -> Forest:
@@ -95,7 +108,7 @@ def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
                 words = f"{outcome.method.title}, {target}: {delta.sentence}"
                 marks.append(Mark.from_comparison(delta, row, target, words))
     titles = tuple(outcome.method.title for outcome in others)
-    return Forest(titles, shown, result.outcome(result.reference).method.title, tuple(marks))
+    return Forest(titles, shown, result.outcome(result.reference).method.in_sentence, tuple(marks))
 
 
 def targets(result: Result) -> tuple[str, ...]:
@@ -103,6 +116,24 @@ def targets(result: Result) -> tuple[str, ...]:
     mean = (MEAN,) if len(result.setting.targets) > 1 else ()
     rare = (RARE,) if any(RARE in outcome.scores for outcome in result.outcomes) else ()
     return (*result.setting.targets, *mean, *rare)
+
+
+def grid_table(results: Sequence[Result]) -> pd.DataFrame:
+    """The table of a grid of simulated tasks (`core.transfer.grid`) from results, which hold no AMI."""
+    from core.transfer.grid import COLUMNS
+
+    rows = {}
+    for result in results:
+        if (point := point_of(result.setting)) is None:
+            continue
+        for outcome in result.outcomes:
+            has_others = outcome.method.name != result.reference
+            beside = (point.words_beside, point.tasks) if has_others else (math.nan, 0)
+            alpha = point.alpha if has_others else math.nan
+            for seed, score in outcome.by_seed.get(MEAN, {}).items():
+                cell = (point.part, point.words, *beside, math.nan, alpha, point.dense)
+                rows[str(cell), seed] = (*cell, 100 * score, seed)  # NER alone stands in several settings
+    return pd.DataFrame(list(rows.values()), columns=list(COLUMNS))
 
 
 def failures(results: Sequence[Result]) -> Iterator[tuple[str, int]]:

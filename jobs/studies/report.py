@@ -14,7 +14,7 @@ from core.studies.analysis import MEAN, RARE, Outcome, Result, TableView, table_
 from core.studies.answer import answer
 from core.studies.published import WITHIN
 from core.tasks.scores import percent_sign, scale_text
-from core.wording import capitalised
+from core.wording import capitalised, uncapitalised
 from jobs.reports.parts import (
     COST_HEAD,
     SIGNED,
@@ -124,7 +124,10 @@ def overview(study: Study, results: Sequence[Result]) -> Sheet:
                 row[index] = Entry(
                     100 * difference.mean, unit="points", verdict=difference.verdict, form=SIGNED
                 )
-    head = [f"Less {study.method(study.reference).title}", *(result.setting.name for result in results)]
+    head = [
+        f"Less {uncapitalised(study.method(study.reference).title)}",
+        *(result.setting.name for result in results),
+    ]
     return Sheet.of(head, [(title, *row) for title, row in rows.items()])
 
 
@@ -180,12 +183,14 @@ def setting_sheet(result: Result) -> Sheet:
     has_rare = any(RARE in outcome.scores for outcome in result.outcomes)
     has_learned = any(outcome.learned is not None for outcome in result.outcomes)
     bases = {outcome.method.base for outcome in result.outcomes if outcome.from_base}
-    base = result.outcome(bases.pop()).method.title if len(bases) == 1 else "its base"
+    base = uncapitalised(result.outcome(bases.pop()).method.title) if len(bases) == 1 else "its base"
     has_base = any(outcome.from_base for outcome in result.outcomes)
     head = ["Method", *targets, "Difference", "p", "Verdict"]
     head += [f"Less {base}", "Its verdict"] * has_base
     head += [capitalised(RARE), "Their difference"] * has_rare + ["Task correlation"] * has_learned
-    head += ["Chosen", "Dev"]
+    is_chosen = any(outcome.chosen for outcome in result.outcomes)
+    has_dev = any(outcome.dev is not None for outcome in result.outcomes)
+    head += ["Chosen"] * is_chosen + ["Dev"] * has_dev
     rows = []
     for outcome in result.outcomes:
         row: list[Any] = [
@@ -204,7 +209,7 @@ def setting_sheet(result: Result) -> Sheet:
             row += [score_entry(outcome.scores.get(RARE), "f1"), rare or ""]
         learned = "" if outcome.learned is None else mean_entry(outcome.learned)
         row += [learned] * has_learned
-        rows.append([*row, outcome.chosen, _dev_entry(outcome.dev, outcome)])
+        rows.append([*row, *[outcome.chosen] * is_chosen, *[_dev_entry(outcome.dev, outcome)] * has_dev])
     return Sheet.of(head, rows)
 
 

@@ -22,7 +22,7 @@ from dashboard.components.charts import component_key
 from jobs.cli import app as program
 from tests.making import config, corpus_folder, relations, run_facts, task_score
 from tests.making import finished as finished_as
-from tests.pages.conftest import Open, figures, page_names, problems, run_tables, sent, table, words
+from tests.pages.conftest import Open, figures, page_names, problems, run_tables, sent, sheets, words
 from tests.pages.filled_store import TASKS, Filled, fill_added
 
 
@@ -235,7 +235,7 @@ def test_numbers_stay_in_sight_beside_long_names(open_page: Open) -> None:
     run = finished_as(Store.open(), config(tasks=names, learn=("task",)), facts, learned, scored)
 
     app = open_page("run", id=str(run))
-    assert list(table(app, "Value")["Task"]) == list(map(str, range(1, 13)))
+    assert list(sheets(app)[0].index) == list(map(str, range(1, 13)))
     assert "12 tasks · " in words(app)
     (shown,) = run_tables(open_page("runs"))
     assert "12 tasks" in shown["about"]

@@ -200,7 +200,11 @@ class TestLaunch:
         app = open_page("studies", study=study.name)
         assert app.segmented_control(key="results").value == "published"
         (drawn,) = figures(app, "forest_mtl")
-        assert drawn["layout"]["yaxis"]["ticktext"] == ["Input", "Attention", "Projected"]
+        assert [name.replace("<br>", " ") for name in drawn["layout"]["yaxis"]["ticktext"]] == [
+            "An embedding at the input",
+            "An embedding in the attention",
+            "A projected embedding",
+        ]
         assert "All studies" in labels(app, "page_link")
         app.button(key=f"add_{study.name}").click().run()
         (record,) = records_of(study.name)
@@ -385,6 +389,25 @@ def test_a_record_with_missing_runs_says_so_and_what_it_answers(open_page: Open)
         if compared := outcome.differences.get(MEAN):
             has_n = f"({compared.seeds})" in table.loc[outcome.method.title, "Difference"]
             assert has_n is not result_.is_complete
+
+
+def test_published_grids_of_simulated_tasks_are_drawn_by_their_planted_relatedness(open_page: Open) -> None:
+    """Their records have no AMI: no panel is against it, and no formula is judged."""
+    app = open_page("studies", study="simulator", part="Balanced")
+    drawn = figures(app, "figure_3")
+    assert [figure["layout"]["xaxis"]["title"]["text"][:3] for figure in drawn] == ["(a)", "(c)"]
+    assert [trace["name"] for trace in drawn[0]["data"]] == ["STL", "α = 0.2", "α = 0.6", "α = 0.93", "α = 1"]
+    ours = records_of("simulator")[0]
+    (setting_,) = (each for each in ours.settings if each.name == "balanced-n500-t2-a0.2")
+    expected = 100 * ours.result(setting_).outcome("mtl").scores[MEAN].mean
+    assert drawn[0]["data"][1]["y"][0] == pytest.approx(expected)
+    assert "Published formulas" not in words(app)
+
+
+def test_a_part_of_one_setting_is_answered_once(open_page: Open) -> None:
+    app = open_page("studies", study="simulator")
+    assert words(app).count("methods beat STL") == 1
+    assert [list(table)[:2] for table in sheets(app)] == [["ner", "Difference"]]
 
 
 def test_simulated_tasks_have_the_papers_figure_and_the_errors_of_its_formulas(open_page: Open) -> None:

@@ -18,8 +18,9 @@ from dashboard.compare.mistake_views import Guesses, furthest, guesses, misses
 from dashboard.components.sentence import Said
 from dashboard.launch.charts import numbers_by_split, spread_chart
 from dashboard.launch.draft import Draft, applicable, plan, start_for
-from dashboard.runs.run import score_rows, task_rows
+from dashboard.runs.tasks import task_sheet
 from dashboard.runs.views import page_of
+from jobs.reports.parts import Sheet
 from jobs.reports.render import markdown, report_records, report_sheet, score_sheet
 from tests.making import relations, run_facts
 from tests.pages.conftest import (
@@ -199,27 +200,41 @@ class TestCompare:
         assert furthest({"A": side, "B": better})["place"].tolist() == [1, 0]
 
 
+def read(sheet: Sheet) -> dict[str, dict[str, str | None]]:
+    """The texts of a table, by row and column."""
+    (block,) = sheet.blocks
+    return {
+        name: {
+            head: None if cell is None else cell.text
+            for head, cell in zip(sheet.head[1:], cells, strict=True)
+        }
+        for name, cells in block.rows
+    }
+
+
 class TestOneRun:
     def test_scores_with_what_stands_beside(self, open_page: Open, corpus: str) -> None:
         run_id = text_run(text_config(corpus), 0.8)
         store = Store.open()
         run, scores = store.run(run_id), store.scores([run_id])
-        rows = {row["Task"]: row for row in score_rows(run, scores)}
-        assert list(rows["mood"]) == ["Task", "Split", "Score", "Value", "Macro F1", "Spearman"]
+        sheet = task_sheet(run, scores)
+        assert sheet.head[:6] == ("Task", "Score", "Test", "Macro F1", "Spearman", "Labels")
+        rows = read(sheet)
         assert rows["alike"]["Score"] == "Pearson × 100"
-        by_task = {score.task: score for score in scores}
+        by_task = {score.task: score for score in scores if score.split == "test"}
         assert rows["alike"]["Spearman"] == f"{100 * (by_task['alike'].figures['spearman']):.2f}"
-        assert rows["alike"]["Macro F1"] == rows["mood"]["Spearman"] == "–"
+        assert rows["alike"]["Macro F1"] is rows["mood"]["Spearman"] is None
         f1 = [row["f1"] for row in by_task["mood"].report.values()]
         assert rows["mood"]["Macro F1"] == f"{50 * sum(f1):.2f}"
-        open_page("run", id=str(run_id))
+        assert "alike" in words(open_page("run", id=str(run_id)))
 
     def test_what_training_sees(self, corpus: str) -> None:
         run = Store.open().run(text_run(text_config(corpus), 0.8))
-        mood, same, alike = task_rows(run.task_facts)
-        assert list(mood) == ["Task", "Kind", "Labels", "Texts", "Pairs", "Labels never seen"]
-        assert (mood["Texts"], mood["Pairs"], same["Pairs"]) == (40, None, 40)
-        assert (alike["Kind"], alike["Labels"]) == ("Number of a pair of texts", None)
+        sheet = task_sheet(run, ())
+        assert sheet.head == ("Task", "Labels", "Texts", "Pairs", "Kind")
+        rows = read(sheet)
+        assert (rows["mood"]["Texts"], rows["mood"]["Pairs"], rows["same"]["Pairs"]) == ("40", None, "40")
+        assert (rows["alike"]["Kind"], rows["alike"]["Labels"]) == ("Number of a pair of texts", None)
 
     def test_reports_count_texts(self, open_page: Open, corpus: str) -> None:
         run_id = text_run(text_config(corpus), 0.8)
