@@ -60,21 +60,23 @@ _OTHER_ENCODER = (
 _SHARES_NOTHING = "Frozen without a BiLSTM, MTL shares nothing."
 
 
-def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tuple[str, str] | None]:
+def answer(
+    table: ResultTable, compared: ComparedRuns
+) -> tuple[ResultTable, tuple[str, str] | None, list[Step]]:
     """Draws the comparison of two rows.
 
-    Returns the table with the family and the difference that matters that the reader chose, and the keys of
-    the rows; None if there is one row only.
+    Returns the table with the family and the difference that matters that the reader chose, the keys of the
+    rows (None if there is one row only), and the steps that stand beside their answer.
     """
     pair = default_pair(table)
     if pair is None:
         show_reason(_nothing_to_compare(table))
-        return table, None
+        return table, None, []
     with st.container(border=True):
         table, a, b = _asked(table, *pair)
         if a == b:
             st.markdown("Choose two different configurations.")
-            return table, None
+            return table, None, []
         steps = views.sharing(table, (a, b))
         of_sharing = [step for step in steps if not step.asks_transformer]
         row_a, row_b, shown = table.row(a), table.row(b), answers(table, a, b)
@@ -106,7 +108,7 @@ def answer(table: ResultTable, compared: ComparedRuns) -> tuple[ResultTable, tup
             else:
                 _what_sharing_did(table, of_sharing, row_a, row_b)
             _sharing_notes(of_sharing, compared)
-    return table, (a, b)
+    return table, (a, b), steps
 
 
 def draws_pair(steps: Sequence[Step], a: str, b: str) -> bool:
@@ -287,7 +289,12 @@ def _transformer(step: Step) -> None:
 
 
 def difference_view(
-    table: ResultTable, compared: ComparedRuns, shown: list[Difference], a: str, baseline: str
+    table: ResultTable,
+    compared: ComparedRuns,
+    shown: list[Difference],
+    steps: Sequence[Step],
+    a: str,
+    baseline: str,
 ) -> None:
     """Every row's difference from the baseline, also in the mean of tasks: a table of tests, and a forest.
 
@@ -296,7 +303,6 @@ def difference_view(
     if not shown:
         st.caption(f"No other configuration shares a task with {escape(table.row(baseline).name)}.")
         return
-    steps = views.sharing(table, (a, baseline))
     of_sharing = [step for step in steps if not step.asks_transformer]
     drawn = {frozenset((step.a.key, step.b.key)) for step in of_sharing}
     if draws_pair(of_sharing, a, baseline):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -25,7 +25,7 @@ from dashboard.compare.comparison import difference_view
 from dashboard.compare.labelled import block_of, draw_blocks, outlined, read_examples
 from dashboard.compare.mistake_views import DETAIL, Matrix
 from dashboard.compare.suspects import suspects_view
-from dashboard.compare.views import per_seed
+from dashboard.compare.views import Step, per_seed
 from dashboard.compare.where import where_view
 from dashboard.components import sentence
 from dashboard.components.charts import chart
@@ -52,8 +52,18 @@ _LOOKS = {
 _LOOKS_WITHOUT_SCORES = {"differences": "Differences"}
 
 
-def closer_look(table: ResultTable, compared: ComparedRuns, deltas: list[Difference], a: str, b: str) -> None:
-    """Draws the choice of view and task, and the view. `deltas` are differences from the baseline `b`."""
+def closer_look(
+    table: ResultTable,
+    compared: ComparedRuns,
+    deltas: list[Difference],
+    steps: Sequence[Step],
+    a: str,
+    b: str,
+) -> None:
+    """Draws the choice of view and task, and the view.
+
+    `deltas` are differences from the baseline `b`, `steps` those beside the answer.
+    """
     row_a, row_b = table.row(a), table.row(b)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Look closer", anchor=False, width="content")
@@ -64,7 +74,7 @@ def closer_look(table: ResultTable, compared: ComparedRuns, deltas: list[Differe
             names = {task: option(task) for task in table.scored_tasks}
             task = segments("Task", names, key="task", default=(shared or table.scored_tasks)[-1])
     if look == "differences":
-        difference_view(table, compared, deltas, a, b)
+        difference_view(table, compared, deltas, steps, a, b)
     elif look == "where":
         where_view(compared, table, task, (row_a, row_b), deltas)
     elif look == "per class":
@@ -93,7 +103,7 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
         )
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**A** {escape(a.name)}, **B** {escape(b.name)}", width="stretch")
+        _sides({"A": a.name, "B": b.name}, width="stretch")
         detail = switch("Precision, recall and spread", key="detail")
         names = {"A": a.name, "B": b.name}
         titles = {name: " ".join(names.get(word, word) for word in name.split()) for name in frame.columns}
@@ -129,6 +139,11 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
     )
 
 
+def _sides(names: Mapping[str, str], **look: Any) -> None:
+    """Draws which configurations A and B are."""
+    st.markdown(", ".join(f"**{letter}** {escape(name)}" for letter, name in names.items()), **look)
+
+
 def _newest_pick(key: str, task: str, clicked: Any, selected: Any) -> Any:
     """The last pick of this task, clicked in the chart or selected in the table; None without one.
 
@@ -143,12 +158,10 @@ def _newest_pick(key: str, task: str, clicked: Any, selected: Any) -> Any:
     return pick if of_task == task else None
 
 
-def _pick_error(
-    frame: pd.DataFrame, forms: Mapping[str, Form], names: Mapping[str, str], *, key: str, what: str
-) -> int | None:
+def _pick_error(frame: pd.DataFrame, forms: Mapping[str, Form], *, key: str, what: str) -> int | None:
     """Draw a table of errors of A and B, of which a line can be selected; returns the place of that line.
 
-    `forms` are those of its numbers, `names` those of A and B, `what` is a title in the plural.
+    `forms` are those of its numbers, `what` is a title in the plural.
     """
     number = st.column_config.NumberColumn
     event = data_table(
@@ -162,8 +175,7 @@ def _pick_error(
         column_config={name: number(width=65) for name in forms},
         alt=what,
     )
-    whose = ", ".join(f"{letter}: {escape(name)}" for letter, name in names.items() if letter in frame)
-    st.caption(f"{what}. {whose}. Select a row to read it.")
+    st.caption(f"{what}. Select a row to read it.")
     rows = event.selection.rows
     return rows[0] if rows else None
 
@@ -185,7 +197,9 @@ def _mistakes(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultR
         )
         return
     choices = {row.name: option(row.name) for row, known in ((a, errors_a), (b, errors_b)) if known}
-    shown = segments("Of", choices, key="of_whom")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        shown = segments("Of", choices, key="of_whom")
+        _sides({"A": a.name} | ({"B": b.name} if errors_b else {}), width="content")
     left, right = st.columns([5, 4], gap="medium")
     with left:
         of_side = errors_b if errors_b is not None and shown == b.name else errors_a
@@ -200,7 +214,6 @@ def _mistakes(table: ResultTable, runs: Mapping[int, Run], task: str, a: ResultR
         place = _pick_error(
             frame,
             forms,
-            {"A": a.name, "B": b.name},
             key="mistakes",
             what="The most frequent mistakes, per seed",
         )
@@ -303,7 +316,9 @@ def _numbers(
     if "B" in known and known["B"].gold != known["A"].gold:
         del known["B"]
         st.caption(f"{escape(names['B'])} was tested on other text, so it is left out here.")
-    shown = segments("Of", {letter: option(names[letter]) for letter in known}, key="of_number")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        shown = segments("Of", {letter: option(names[letter]) for letter in known}, key="of_number")
+        _sides({letter: names[letter] for letter in known}, width="content")
     side, colour = known[shown], resources.task_colour(task)
     run, (gold, _) = stored["A"][0]
     sentences = read_examples(run, table.split, task, gold, kind)
@@ -328,9 +343,7 @@ def _numbers(
         if sentences is not None:
             frame.insert(0, "Text", [" ".join(sentences[place].tokens) for place in listed["place"]])
         forms = {"Annotated": "g", "A": "z.2f", "B": "z.2f"}
-        place = _pick_error(
-            frame, forms, names, key="number_misses", what="The largest errors of predicted numbers"
-        )
+        place = _pick_error(frame, forms, key="number_misses", what="The largest errors of predicted numbers")
         selected = None if place is None else int(listed["place"].iloc[place])
     nearest = clicked and int(
         np.argmin(np.abs(np.array(side.gold) - clicked.x) + np.abs(side.mean - clicked.y))

@@ -35,9 +35,9 @@ if not table.rows:
     )
     end_page()
 
-table, pair = answer(table, compared)
+table, pair, steps = answer(table, compared)
 summary_table(table, compared)
 draw_against(compared)
 if pair is not None:
     deltas = [*differences(table, pair[1]), *mean_differences(table, pair[1])]
-    closer_look(table, compared, deltas, *pair)
+    closer_look(table, compared, deltas, steps, *pair)
