@@ -239,7 +239,7 @@ def _tasks(data: ChosenData, colour: Mapping[str, str], added: RunWithFacts | No
     st.session_state.setdefault(tasks_key(data.corpus), others[:1] if added else others)
     if not data.tasks:
         st.markdown("Tasks")
-        st.caption("Fix the file above first." if data.error else "They are read from the corpus.")
+        st.caption("Fix the data above first." if data.error else "They are read from the corpus.")
         return ()
     if added and not others and not st.session_state[tasks_key(data.corpus)]:
         st.markdown("Task to add")
