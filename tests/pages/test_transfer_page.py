@@ -92,6 +92,14 @@ class TestViews:
         assert gain.verdict == "undecided"
         assert gain.remark == "the head learned nothing: 0 with each seed"
         assert "the head learned nothing" in views.gain_sentence(gain, "points")
+        assert views.learned_nothing_sentence(gains).startswith("a and b learned nothing: 0 with each seed.")
+        assert views.learned_nothing_sentence(self.gains) == ""
+
+    def test_the_pair_of_the_answer_is_shown_first(self) -> None:
+        assert views.best_pair(self.gains) == ("a", "b")
+        losses = measured(a_b=(-0.03, -0.031, -0.032), b_a=(-0.01, -0.011, -0.012), b_c=(0.01, -0.01, 0.0))
+        assert views.best_pair(losses) == ("a", "b")
+        assert answer(losses).startswith("a loses 3.10 points beside b, the largest of 2 losses")
 
     def test_where_nothing_is_decided_no_pair_is_named(self) -> None:
         same = measured(a_b=(0.0, 0.0), b_a=(0.0, 0.0))
@@ -147,6 +155,8 @@ class TestViews:
         gains_of_a = [cell for cell in table.cells[0] if cell]
         assert gains_of_a[0].share > 0 > gains_of_a[1].share
         assert [row.score for row in table.rows] == ["50.00"] * 3
+        undecided = views.gains_table(measured(a_b=(0.1, -0.1, 0.0)), "points", {})
+        assert (undecided.low, undecided.high) == ("", "")
         nothing = views.gains_table(self.gains, "points", {}, can_transfer=False)
         assert all(cell.grey for cells in nothing.cells for cell in cells if cell)
         assert (nothing.low, nothing.high) == ("", "")
@@ -272,6 +282,27 @@ def test_pairs_that_score_as_alone_have_no_winner_and_no_empty_table(open_page: 
     assert headline(pair_groups(store)[0]) in text.replace("\\", "")
     assert not figures(app, "pair_seeds")
     assert not [frame for frame in app.dataframe if "Change" in frame.value.columns]
+
+
+def test_the_gains_of_all_pairs_are_drawn_once_beside_the_matrix(open_page: Open) -> None:
+    store, facts = Store.open(), run_facts()
+    for seed, tasks in itertools.product((1, 2), (("pos",), ("ner",), ("pos", "ner"))):
+        paradigm = "mtl" if len(tasks) == 2 else "stl"
+        of_run = config(
+            tasks=tasks, paradigm=paradigm, encoder="minilm+bilstm", encoder_training="frozen", seed=seed
+        )
+        of_tasks = tuple(task for task in facts.tasks if task.name in tasks)
+        scores = tuple(task_score(task, 0.7 + seed * len(tasks) / 100) for task in tasks)
+        finished(
+            store, of_run, dataclasses.replace(facts, tasks=of_tasks), SplitResult("test", 2, scores, {}, {})
+        )
+    app = open_page("transfer")
+    (drawn,) = figures(app, "pair_seeds")
+    names = [name.replace("<b>", "").replace("</b>", "") for name in drawn["layout"]["yaxis"]["ticktext"]]
+    assert sorted(names) == ["ner<br>beside pos", "pos<br>beside ner"]
+    app.segmented_control(key="look").set_value("all").run()
+    assert [len(frame.value) for frame in app.dataframe if "Verdict" in frame.value.columns] == [2]
+    assert len(figures(app, "pair_seeds")) == 1
 
 
 def test_predictors_without_a_judgement_are_no_table_of_dashes() -> None:
