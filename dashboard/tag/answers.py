@@ -196,7 +196,7 @@ def legend(*, has_gold: bool, is_partial: bool, has_seeds: bool, first: str, has
     outlined += [f"differs from {first}"] * (bool(first) and is_partial)
     parts = [
         ("Fainter", "less certain", True),
-        ("4 of 5", "seeds that agree", has_seeds),
+        ("4 of 5", "seeds give this label, the most frequent one; without a count all do", has_seeds),
         ("Hollow", "at most half of them", has_seeds and has_spans),
         ("Outlined", ", without gold ".join(outlined), compared),
         ("Dashed", f"a {'missed' if has_gold else 'missing'} span", compared and has_spans),
