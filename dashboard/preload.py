@@ -21,7 +21,7 @@ PARTS = {
     "run": ("Metric", "ButtonGroup", "DataFrame"),
     "curves": ("Multiselect", "ButtonGroup", "DownloadButton"),
     "compare": ("Multiselect", "ButtonGroup", "Selectbox", "NumberInput", "Checkbox"),
-    "relations": ("Multiselect", "ButtonGroup", "DataFrame"),
+    "relations": ("Multiselect", "ButtonGroup", "Selectbox"),
     "tag": ("Multiselect", "ButtonGroup", "TextArea", "Checkbox"),
 }
 """By page as its address names it, the parts that it opens with, beside those of every page."""

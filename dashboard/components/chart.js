@@ -1,15 +1,16 @@
 // What every component with a Plotly figure begins with: the theme's colours.
 // Colours given as "var(--st-…)" are resolved here, so a figure follows the light and the dark theme.
 
-// Charts take turns, a task each, so that the browser paints the first before it draws the next.
+// Charts take turns, each once the browser has painted what was drawn before it: a matrix, or another chart. A tab that is
+// hidden paints nothing.
 function turn() {
-  const mine = window.mrnlabTurns ?? Promise.resolve()
-  window.mrnlabTurns = mine.then(() => new Promise((done) => {
+  const painted = () => new Promise((done) => {
     const { port1, port2 } = new MessageChannel()
     port1.onmessage = () => done(port1.close())
-    port2.postMessage(0)
-  }))
-  return mine
+    const pass = () => port2.postMessage(0)
+    document.hidden ? pass() : requestAnimationFrame(pass)
+  })
+  return (window.mrnlabTurns = (window.mrnlabTurns ?? Promise.resolve()).then(painted))
 }
 
 // A colour of each theme, which Plotly does not read.

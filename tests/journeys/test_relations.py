@@ -103,7 +103,7 @@ def test_play_moves_in_the_browser_and_the_page_follows(filled_laboratory: Labor
 
 
 def _a_cell_shows_its_line(page: Page, root: Locator, correlation: float) -> None:
-    """By a click, and by the keys."""
+    """By a click, by the keys, and from the list."""
     cells = root.locator(".stage > svg text[text-anchor=middle][dominant-baseline=central]")
     cells.nth(7).click()  # third row, second column
     page.wait_for_url(re.compile("pair=ner&pair=chunk|pair=chunk&pair=ner"))
@@ -117,6 +117,11 @@ def _a_cell_shows_its_line(page: Page, root: Locator, correlation: float) -> Non
     assert float(shown) == pytest.approx(correlation, abs=1e-3)
     stage.press("Enter")
     page.wait_for_url(re.compile("pair=pos&pair=chunk|pair=chunk&pair=pos"))
+    chosen = page.get_by_role("table", name="Strongest pairs").locator("[aria-pressed=true]")
+    expect(chosen).to_have_text("pos – chunk")
+    page.get_by_role("button", name="pos – ner").click()
+    page.wait_for_url(re.compile("pair=pos&pair=ner"))
+    expect(chosen).to_have_text("pos – ner")
     picture(page, "relations-pair")
 
 
