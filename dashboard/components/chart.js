@@ -327,7 +327,9 @@ export default function (component) {
   if (wanted) chart.saved = data.save.id
 
   if (anew || wanted) {
-    loadPlotly()
+    const turned = window.Plotly ? Promise.resolve() : turn()
+    turned
+      .then(loadPlotly)
       .then(async (Plotly) => {
         await turn()
         // A newer figure has come meanwhile, and draws itself.

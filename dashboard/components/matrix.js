@@ -25,8 +25,8 @@ class Player {
     this.range = root.querySelector("input")
     this.svg = root.querySelector(".stage > svg")
     this.listen()
-    this.fed = (event) => event.detail === this.offered?.name && this.adopt()
-    document.addEventListener("mrnlab-matrices", this.fed)
+    this.come = (event) => event.detail === this.offered?.name && this.adopt()
+    document.addEventListener("mrnlab-matrices", this.come)
     this.observer = new ResizeObserver(() => this.frame && this.layOut() && this.show(this.position, null))
     this.observer.observe(this.stageNode)
   }
@@ -53,7 +53,7 @@ class Player {
     this.pause()
     clearTimeout(this.reporting)
     this.observer.disconnect()
-    document.removeEventListener("mrnlab-matrices", this.fed)
+    document.removeEventListener("mrnlab-matrices", this.come)
   }
 
   // ---- what the server sends
@@ -69,7 +69,9 @@ class Player {
   adopt() {
     const { offered } = this
     const fed = window.mrnlabMatrices?.get(offered.name)
-    if (fed?.id !== offered.id || !fed.panels) return
+    if (fed?.id !== offered.id) return
+    if (!fed.isWhole && this.wanted !== null && this.wanted < offered.steps.at(-1)) return
+    this.fed = fed
     for (const stack of fed.panels) stack.places ??= addresses(stack)
     this.frame = offered
     this.stacks = fed.panels
@@ -184,6 +186,7 @@ class Player {
   // ---- steps
 
   go(position, since) {
+    if (!this.fed.isWhole) return
     this.show(position, since)
     this.wanted = this.position === this.last ? null : this.steps[this.position]
     this.report(this.timer ? REPORT_PLAYING_MS : REPORT_MS)

@@ -1,22 +1,35 @@
 // The numbers of the matrix player, for which it waits by their name.
-// Little-endian: the length of a JSON header (uint32), the header, the numbers (deflated). Of each panel they are those of
-// the first step, then what each step adds to the one before it.
+// Little-endian: the length of a JSON header (uint32), the header, the last step of each panel, which is shown at once, and
+// deflated all steps: of each panel the numbers of the first, then what each step adds to the one before it.
 async function feed(data) {
+  const cut = (start, bytes) => data.buffer.slice(data.byteOffset + start, data.byteOffset + start + bytes)
   const length = new DataView(data.buffer, data.byteOffset).getUint32(0, true)
   const header = JSON.parse(new TextDecoder().decode(data.subarray(4, 4 + length)))
   const known = (window.mrnlabMatrices ??= new Map())
   if (known.get(header.name)?.id === header.id) return
-  known.set(header.name, { id: header.id, panels: null })
-  const deflated = new Blob([data.subarray(4 + length)]).stream()
-  const body = await new Response(deflated.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer()
-  if (known.get(header.name).id !== header.id) return // newer ones have come meanwhile
+  const kind = ({ bits }) => (bits === 8 ? Int8Array : Int16Array)
+  let place = 4 + length
   const panels = header.panels.map((panel) => {
-    // A copy begins where the type of the numbers wants it to.
-    const end = panel.offset + panel.bytes
-    const numbers = new (panel.bits === 8 ? Int8Array : Int16Array)(body.slice(panel.offset, end))
-    for (let at = panel.size; at < numbers.length; at += 1) numbers[at] += numbers[at - panel.size]
-    return { ...panel, numbers, spread: new Float32Array(body.slice(end, end + panel.variances)) }
+    const [numbers, spread] = [new (kind(panel))(panel.size * panel.steps), new Float32Array(panel.variances / 4)]
+    for (const [all, size] of [[numbers, panel.size], [spread, panel.variances && panel.rows]]) {
+      const bytes = size * all.BYTES_PER_ELEMENT
+      all.set(new all.constructor(cut(place, bytes)), all.length - size)
+      place += bytes
+    }
+    return { ...panel, numbers, spread }
   })
-  known.set(header.name, { id: header.id, panels })
-  document.dispatchEvent(new CustomEvent("mrnlab-matrices", { detail: header.name }))
+  const fed = { id: header.id, panels, isWhole: false }
+  const tell = () => document.dispatchEvent(new CustomEvent("mrnlab-matrices", { detail: header.name }))
+  known.set(header.name, fed)
+  tell()
+  const deflated = new Blob([data.subarray(place)]).stream()
+  const body = await new Response(deflated.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer()
+  for (const panel of panels) {
+    const { numbers, spread, size, offset, bytes, variances } = panel
+    numbers.set(new (kind(panel))(body.slice(offset, offset + bytes)))
+    for (let at = size; at < numbers.length; at += 1) numbers[at] += numbers[at - size]
+    spread.set(new Float32Array(body.slice(offset + bytes, offset + bytes + variances)))
+  }
+  fed.isWhole = true
+  if (known.get(header.name) === fed) tell()
 }

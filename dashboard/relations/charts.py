@@ -43,19 +43,21 @@ _LEGEND = LEGEND_ON_TOP | {"y": 1.02, "font": {"size": 12, "color": TEXT}}
 
 def player_numbers(picture: Picture, name: str, identity: str) -> bytes:
     """All matrices at all steps as bytes.
-    They are the length of a JSON header (little-endian), the header, and deflated integers: of each panel
-    those of the first step, then what each step adds to the one before it; then its variances in float32.
+    They are the length of a JSON header (little-endian), the header, the last step of each panel, and
+    deflated all steps: of each panel integers of the first, then what each step adds to the one before it.
+    A panel's variances follow its integers, in float32.
 
     The largest integer stands for the panel's limit, the smallest for NaN. A correlation is off by at most
     1/65,534, a mean of a block of features by 1/254. Of symmetric matrices the upper triangle is sent.
     """
     dtype = np.dtype("<i2" if picture.rows.block == picture.columns.block == 1 else "<i1")
-    blobs, panels, offset = [], [], 0
+    last, blobs, panels, offset = [], [], [], 0
     for panel in picture.panels:
         steps, rows, columns = panel.values.shape
         symmetric = picture.rows == picture.columns
         values = panel.values[:, *np.triu_indices(rows)] if symmetric else panel.values.reshape(steps, -1)
         integers = _integers(values, panel.limit, dtype)
+        last += [integers[-1].tobytes(), panel.variances[-1:].astype("<f4").tobytes()]
         integers[1:] -= integers[:-1]  # wraps around, and back in the browser
         blob = integers.tobytes()
         spread = panel.variances.astype("<f4").tobytes()
@@ -67,7 +69,7 @@ def player_numbers(picture: Picture, name: str, identity: str) -> bytes:
         blobs += [blob, spread]
         offset += len(blob) + len(spread)
     header = json.dumps({"name": name, "id": identity, "panels": panels}).encode()
-    return struct.pack("<I", len(header)) + header + zlib.compress(b"".join(blobs))
+    return struct.pack("<I", len(header)) + b"".join([header, *last, zlib.compress(b"".join(blobs))])
 
 
 def _integers(values: Floats, limit: float, dtype: np.dtype[Any]) -> NDArray[np.signedinteger[Any]]:

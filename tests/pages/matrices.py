@@ -32,7 +32,9 @@ class Shown:
 def unpacked(numbers: bytes) -> tuple[dict[str, Any], list[Floats], list[Floats]]:
     """The header, the matrices and the variances of what `player_numbers` wrote; NaN where was no number."""
     (length,) = struct.unpack("<I", numbers[:4])
-    header, body = json.loads(numbers[4 : 4 + length]), zlib.decompress(numbers[4 + length :])
+    header, place = json.loads(numbers[4 : 4 + length]), 4 + length
+    sizes = [of["size"] * of["bits"] // 8 + (of["variances"] and 4 * of["rows"]) for of in header["panels"]]
+    body = zlib.decompress(numbers[place + sum(sizes) :])
     matrices, variances = [], []
     for panel in header["panels"]:
         dtype = np.dtype(f"<i{panel['bits'] // 8}")
@@ -41,6 +43,9 @@ def unpacked(numbers: bytes) -> tuple[dict[str, Any], list[Floats], list[Floats]
             panel["steps"], panel["size"]
         )
         whole = np.cumsum(added, axis=0, dtype=dtype).astype(float)
+        shown_first = numbers[place : place + panel["size"] * dtype.itemsize]
+        assert np.frombuffer(shown_first, dtype).tolist() == whole[-1].tolist()
+        place += sizes.pop(0)
         whole[whole == np.iinfo(dtype).min] = np.nan
         whole = whole / np.iinfo(dtype).max * panel["limit"]
         if panel["triangle"]:
