@@ -39,7 +39,7 @@ def test_links_lead_to_scripts_that_the_empty_page_does_not_read(page: str) -> N
         assert (STATIC / file).is_file(), file
         assert file not in empty, file
     assert any("/BidiComponent." in file for file in files)
-    assert any("/DataFrame." in file for file in files) == (page in ("run", "relations"))
+    assert any("/DataFrame." in file for file in files) == (page == "run")
 
 
 def test_a_version_of_streamlit_without_a_list_has_no_links(
