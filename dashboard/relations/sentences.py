@@ -153,24 +153,41 @@ def read_parts(parts: Sequence[str], size: int) -> str:
     return f"Features by their origin: {'; '.join(named)}." if named else ""
 
 
+def read_saturation(values: Floats, possible: Bools) -> str:
+    """A caution if most correlations of matrices are at ±1, else an empty text.
+
+    `possible` marks the pairs of each matrix, or of all.
+    """
+    pairs = _pairs(values, possible)
+    nearly_one = _percent(np.abs(pairs) >= _NEARLY_ONE)
+    if nearly_one <= 50:
+        return ""
+    order = (
+        "Trust the order in which pairs became strong, and compare" if len(pairs) > len(values) else "Compare"
+    )
+    return (
+        f"{nearly_one:.0f}% of the correlations are at ±{_NEARLY_ONE} or beyond: a large λ drives related "
+        f"rows to ±1, so their size says little. {order} a smaller λ."
+    )
+
+
+def _pairs(values: Floats, possible: Bools) -> Floats:
+    return values[np.broadcast_to(np.triu(possible, 1), values.shape)]
+
+
+def _percent(many: Bools) -> float:
+    return 100 * float(np.mean(many)) if len(many) else 0.0
+
+
 def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None) -> str:
-    """A caution if many correlations are nearly equal, else an empty text.
+    """A caution if many correlations of labels are large, else an empty text.
     `possible` marks the pairs of each matrix, or of all.
 
     Measured on CoNLL-2003 (5%, three seeds, λ 0.003): NER made 95 to 97% of the label scatter, and the words
     of 73% of the labels of POS and chunks are O there to more than 80%.
     """
-    pairs = values[np.broadcast_to(np.triu(possible, 1), values.shape)]
-    nearly_one, alike = (
-        100 * float(np.mean(many)) if len(pairs) else 0.0
-        for many in (np.abs(pairs) >= _NEARLY_ONE, pairs >= _ALIKE)
-    )
-    if nearly_one > 50:
-        return (
-            f"{nearly_one:.0f}% of the correlations are at ±{_NEARLY_ONE} or beyond: a large λ drives "
-            "related rows to ±1. Trust the order in which pairs became strong, and compare a smaller λ."
-        )
-    if mode != "label" or alike < _MANY_ALIKE:
+    alike = _percent(_pairs(values, possible) >= _ALIKE)
+    if mode != "label" or alike < _MANY_ALIKE or read_saturation(values, possible):
         return ""
     counted = ", much of it counted by the alignment and not learned" if alignment == "cooccurrence" else ""
     return (

@@ -103,6 +103,8 @@ def draw_answer(state: RelationsState, answer: Decided, values: Floats, learned:
     else:
         return
     show_answer(text, key="relations")
+    if state.is_learned and (caution := sentences.read_saturation(*_correlations(state, values))):
+        show_note(caution)
     if answer.why_none:
         _other_seeds(state)
 
@@ -123,15 +125,12 @@ def reading(state: RelationsState, values: Floats, learned: Sequence[Relations],
     if not state.is_learned:
         embedding_note(state)
         return
-    mode, rows = state.mode, state.shared.rows
+    mode = state.mode
     red, blue = _LOOKS[mode]
     lines = [f"**Red**: {red}. **Blue**: {blue}. **No colour**: neither."]
     if has_bars:
         lines.append("**Bars**: how much the prior lets a row's weights vary, over the mean of all rows.")
-    means = np.stack([of.mean(axis=0) for of in state.by_group(values)])
-    firsts = [group.runs[0] for group in state.groups]
-    learnable = ~views.impossible_pairs(firsts, mode, rows) & _seen(state)
-    lines.append(sentences.read_size(mode, means, learnable, firsts[0].alignment))
+    lines.append(sentences.read_size(mode, *_correlations(state, values), state.groups[0].runs[0].alignment))
     lines.append(_NO_GAIN if mode != "feature" else _origin(state))
     if state.is_single:
         rank = float(np.mean(_ranks(learned, mode)))
@@ -144,6 +143,13 @@ def reading(state: RelationsState, values: Floats, learned: Sequence[Relations],
         st.caption(
             "\n".join(f"- {line}" for line in lines if line), help=meaning if state.is_single else None
         )
+
+
+def _correlations(state: RelationsState, values: Floats) -> tuple[Floats, Bools]:
+    """The mean correlations of each matrix, and which pairs of each could be learned and occur."""
+    means = np.stack([of.mean(axis=0) for of in state.by_group(values)])
+    firsts = [group.runs[0] for group in state.groups]
+    return means, ~views.impossible_pairs(firsts, state.mode, state.shared.rows) & _seen(state)
 
 
 def _origin(state: RelationsState) -> str:

@@ -12,6 +12,7 @@ from dashboard.relations.sentences import (
     read_features,
     read_parts,
     read_rank,
+    read_saturation,
     read_scores,
     read_size,
     read_unlearned,
@@ -68,12 +69,17 @@ def test_many_labels_alike_are_explained() -> None:
         read_size("label", alike, possible & ~np.isin(np.arange(16).reshape(4, 4), (3, 7, 11)), None)[:4]
         == "100%"
     )
-    assert "smaller λ" in read_size("task", matrix(3, _01=0.99, _12=-1.0)[None], possible[:3, :3], None)
+
+
+def test_correlations_at_one_are_a_caution() -> None:
+    possible = np.ones((3, 3), dtype=bool)
+    assert "Trust the order" in read_saturation(matrix(3, _01=0.99, _12=-1.0)[None], possible)
     # Of several runs each matrix counts, not their mean.
     beside = np.stack([matrix(2, _01=0.999), matrix(2, _01=0.97)])
-    alone = read_size("task", beside[:1], possible[:2, :2], None)
+    alone = read_saturation(beside[:1], possible[:2, :2])
     assert alone.startswith("100% of the correlations are at ±0.98 or beyond")
-    assert "100%" not in read_size("task", beside, possible[:2, :2], None)
+    assert alone.endswith("Compare a smaller λ.")
+    assert not read_saturation(beside, possible[:2, :2])
 
 
 def test_features_are_read_by_their_effective_rank() -> None:
