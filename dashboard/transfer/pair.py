@@ -50,7 +50,7 @@ def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, s
     *first, middle, right = st.columns(2 if is_drawn else 3, gap="medium")
     for left in first:
         with left:
-            draw_seeds(list(gains.values()), pair)
+            draw_seeds([gain for gain in gains.values() if not gain.learned_nothing], pair)
     for column, task in ((middle, main), (right, aux)):
         with column:
             st.markdown(f"**Training loss of {escape(task)}**")

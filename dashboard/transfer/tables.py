@@ -23,6 +23,7 @@ from dashboard.transfer.views import (
     learned_nothing_sentence,
     no_percent_sentence,
     pairs_frame,
+    strongest_first,
     value_table,
 )
 from jobs.reports.parts import SIGNED
@@ -67,7 +68,7 @@ def matrix(group: PairGroup, shown: str, unit: str, pair: Pair, known: Evidence 
             )
     if right is not None:
         with right:
-            draw_seeds(sorted(gains.pairs.values(), key=lambda gain: -gain.mean), pair)
+            draw_seeds(strongest_first(gains), pair)
     if shown == GAIN:
         st.caption(caution(gains))
         if unit == "relative" and (without := no_percent_sentence(gains)):

@@ -198,13 +198,20 @@ def pairs_frame(gains: Gains) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def strongest_first(gains: Gains) -> list[Gain]:
+    """The gains of main tasks that learned something: decided ones first, then by size."""
+    learned = [gain for gain in gains.pairs.values() if not gain.learned_nothing]
+    return sorted(learned, key=lambda gain: (not gain.is_decided, -abs(gain.mean)))
+
+
 def best_pair(gains: Gains) -> Pair:
     """The pair that is shown first: the largest decided gain, else decided loss, else the largest of all."""
 
-    def rank(pair: Pair) -> tuple[bool, bool, float]:
+    def rank(pair: Pair) -> tuple[bool, bool, bool, float]:
         gain = gains.pairs[pair]
         has_gained = gain.is_decided and gain.mean > 0
-        return has_gained, gain.is_decided, abs(gain.mean) if gain.is_decided else gain.mean
+        size = abs(gain.mean) if gain.is_decided else gain.mean
+        return has_gained, gain.is_decided, not gain.learned_nothing, size
 
     return max(gains.pairs, key=rank)
 

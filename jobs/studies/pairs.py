@@ -26,7 +26,7 @@ from core.transfer.predictors import (
     Judgement,
     Measure,
 )
-from core.wording import duration, plural, signed_points
+from core.wording import all_of, duration, plural, signed_points
 from jobs.reports.parts import SIGNED, Entry, Heading, Part, Sheet, difference_entry, mean_entry, spread_of
 from jobs.reports.transfer import PairGroup, pair_groups
 from jobs.studies.evidence import Evidence, evidence
@@ -112,26 +112,33 @@ def headline(group: PairGroup, names: Mapping[str, str] | None = None, *, relati
 def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
     """The strongest decided gain and loss, and how many pairs have another verdict, as plain text.
 
-    It speaks of all pairs: where fewer are decided over them all, it says how many.
+    Pairs whose main task learned nothing are counted by themselves, with its name. It speaks of all pairs:
+    where fewer are decided over them all, it says how many.
     """
     every = list(gains.pairs.values())
     pairs = plural(len(every), "pair")
     if all(gain.is_equal for gain in every):
         return f"Of {pairs} none differs: each seed has the same score alone and beside the other task."
-    by_word = {word: alike for word in _VERBS if (alike := [gain for gain in every if gain.word == word])}
+    nothing = [gain for gain in every if gain.learned_nothing]
+    learned = [gain for gain in every if not gain.learned_nothing]
+    by_word = {word: alike for word in _VERBS if (alike := [gain for gain in learned if gain.word == word])}
     effects = [(word, by_word[word]) for word in _EFFECTS if word in by_word]
     effects.sort(key=lambda effect: -max(abs(gain.mean) for gain in effect[1]))
-    others = [
-        f"{len(alike)} {_VERBS[word][len(alike) > 1]}"
+    counted = [
+        ("", len(alike), _VERBS[word][len(alike) > 1])
         for word, alike in by_word.items()
         if word not in _EFFECTS
+    ]
+    if nothing:
+        tasks = dict.fromkeys((names or {}).get(gain.main, gain.main) for gain in nothing)
+        counted.append(("in ", len(nothing), f"{all_of(list(tasks))} learned nothing"))
+    others = [
+        f"{before}{count}{f' of {pairs}' if effects and index == 0 else ''} {after}"
+        for index, (before, count, after) in enumerate(counted)
     ]
     if not effects:
         seeds = f"Of {pairs} none is decided yet ({seeds_text(gains)})"
         return f"{seeds}: {', '.join(others)}." if len(others) > 1 else f"{seeds}."
-    if others:
-        count, verb = others[0].split(" ", 1)
-        others[0] = f"{count} of {pairs} {verb}"
     parts = [_strongest(word, alike, names or {}, relative) for word, alike in effects]
     parts += [", ".join(others)] * bool(others)
     sentence = f"{'; '.join(parts)}."

@@ -95,6 +95,31 @@ class TestViews:
         assert views.learned_nothing_sentence(gains).startswith("a and b learned nothing: 0 with each seed.")
         assert views.learned_nothing_sentence(self.gains) == ""
 
+    def test_pairs_that_learned_nothing_are_not_counted_as_undecided(self) -> None:
+        scored = [(run("stl", seed, task), {task: 0.5 * (task != "c")}) for seed in SEEDS for task in "abc"]
+        for main, aux, of_seeds in (("a", "b", (-0.02, -0.021, -0.022)), ("a", "c", (-0.01, 0.01, 0.0))):
+            scored += [
+                (
+                    run("mtl", seed, main, aux),
+                    {main: 0.5 + value, "c": 0.0} if aux == "c" else {main: 0.5 + value},
+                )
+                for seed, value in zip(SEEDS, of_seeds, strict=True)
+            ]
+        gains = measured_gains(scored, ("a", "b", "c"))
+        loses = "a loses 2.10 points beside b"
+        assert answer(gains) == f"{loses}; 1 of 3 pairs is undecided, in 1 c learned nothing."
+        assert answer(gains, {"c": "NER"}).endswith("in 1 NER learned nothing.")
+        decided = dataclasses.replace(gains, pairs={p: g for p, g in gains.pairs.items() if p != ("a", "c")})
+        assert answer(decided) == f"{loses}; in 1 of 2 pairs c learned nothing."
+        undecided = dataclasses.replace(
+            gains, pairs={p: g for p, g in gains.pairs.items() if p != ("a", "b")}
+        )
+        assert answer(undecided) == (
+            "Of 2 pairs none is decided yet (3 seeds): 1 is undecided, in 1 c learned nothing."
+        )
+        assert [(gain.main, gain.aux) for gain in views.strongest_first(gains)] == [("a", "b"), ("a", "c")]
+        assert views.best_pair(undecided) == ("a", "c")
+
     def test_the_pair_of_the_answer_is_shown_first(self) -> None:
         assert views.best_pair(self.gains) == ("a", "b")
         losses = measured(a_b=(-0.03, -0.031, -0.032), b_a=(-0.01, -0.011, -0.012), b_c=(0.01, -0.01, 0.0))
