@@ -9,7 +9,7 @@ import numpy as np
 from core.figures import LEGEND_ON_TOP, Chart, Figure, axis, interval, named_axis, plotly_text
 from core.transfer.gains import Gain, Pair
 from core.wording import signed_points
-from dashboard.theme import DASHES, MUTED, PARADIGM_NAMES, TEXT, faint
+from dashboard.theme import DASHES, MUTED, PARADIGM_NAMES, TEXT
 from dashboard.transfer.views import Course
 
 _TALL, _LOW, _MANY = 52, 31, 6
@@ -61,27 +61,28 @@ def seeds_chart(gains: Sequence[Gain], colours: Mapping[str, str], chosen: Pair 
 
 
 def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
-    """The training loss of one task by paradigm, one line where both are the same: seeds thin, mean thick."""
+    """The training loss of one task, STL in grey, one line where both are alike: seeds thin, mean thick."""
     chart = Chart(240, margin={"l": 44, "r": 10, "t": 24, "b": 40}, showlegend=True)
     for paradigm, course in courses.items():
         if course is None:
             continue
         x = np.round(100 * course.shares, 1)
-        dash = DASHES[paradigm]
+        dash, is_grey = DASHES[paradigm], paradigm == "stl" and len(courses) > 1
         for seed in course.seeds if len(course.seeds) > 1 else ():
             chart.add("scatter",
                 x=x, y=seed.astype(np.float32), mode="lines", hoverinfo="skip", showlegend=False,
-                line={"color": faint(colour, 0.35), "width": 1, "dash": dash},
+                opacity=0.35,
+                line={"color": MUTED if is_grey else colour, "width": 1, "dash": dash},
             )  # fmt: skip
         name = PARADIGM_NAMES[paradigm] if len(courses) > 1 else "STL and MTL"
         chart.add("scatter",
             x=x, y=course.mean.astype(np.float32), mode="lines", name=name,
-            line={"color": colour, "width": 2.6, "dash": dash},
+            line={"color": MUTED if is_grey else colour, "width": 2.6, "dash": dash},
             hovertemplate=f"{name} at %{{x}}% of training: %{{y:.3f}}<extra></extra>",
         )  # fmt: skip
     if not chart.data:
         chart.add_message("No losses are stored.")
     chart.layout["xaxis"] = axis("Share of training, %", showgrid=False, range=(0, 100), ticklabelstandoff=6)
-    chart.layout["yaxis"] = axis("nats per label", rangemode="tozero")
+    chart.layout["yaxis"] = axis("nats per label")
     chart.layout["legend"] = LEGEND_ON_TOP
     return chart.figure()
