@@ -209,7 +209,10 @@ def _labels(fields: Sequence[str]) -> str:
 def _asked_note(table: ResultTable, row_a: ResultRow, row_b: ResultRow, *, has_mean: bool) -> None:
     """Which candidates dev chose, for what the verdicts are corrected, and of which scores the mean is."""
     notes = [f"{row.name}: {row.chosen}, {row.choice}." for row in (row_a, row_b) if row.choice]
-    notes += [f"Corrected for {views.family_text(table)} (Holm)."]
+    notes += [
+        f"p over seeds decides, corrected for {views.family_text(table)} (Holm); "
+        "each interval is of its difference alone."
+    ]
     notes += [f"Mean of tasks: {table.mean_scores(row_a)}."] * has_mean
     st.caption(escape(" ".join(notes)))
 
@@ -347,9 +350,9 @@ def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns)
 def _notes(shown: Sequence[Difference], table: ResultTable, *, has_means: bool) -> None:
     means = " Mean of tasks: over the seeds that all tasks have, corrected for its own pairs." * has_means
     st.caption(
-        "Points, paired by seed, with the 95% interval of each difference alone. p seeds: would another "
-        "training differ the same way (paired t-test over seeds)? p sentences: would these models differ on "
-        "other text (approximate randomisation, 10,000 rounds)? "
+        "Points, paired by seed, with the 95% interval of each difference alone. p seeds decides: would "
+        "another training differ the same way (paired t-test over seeds)? p sentences: would "
+        "these models differ on other text (approximate randomisation, 10,000 rounds)? "
         f"Holm correction: p seeds over {escape(views.family_text(table))}, p sentences over the differences "
         f"shown.{means}"
     )

@@ -458,14 +458,14 @@ def test_a_row_a_method_decides_what_every_row_leaves_undecided(open_page: Open)
     assert list(app.selectbox(key="of").options) == ["STL", "MTL", "MRN"]
     assert "MRN scores higher than MTL on pos (+1.44) and ner (+1.44)." in words(app)
     assert (
-        "MRN: MRN 0.1, best of 5 on dev. Corrected for all 3 tested pairs of rows on a task (Holm)."
-        in words(app)
+        "MRN: MRN 0.1, best of 5 on dev. p over seeds decides, corrected for all 3 tested pairs of rows "
+        "on a task (Holm); each interval is of its difference alone." in words(app)
     )
     assert list(sheets(app)[0].index)[2].replace("\\", "") == "MRN (best of 5 on dev: MRN 0.1)"
     app.segmented_control(key="rows").set_value("every").run()
     assert len(sheets(app)[0]) == 7
     assert "MRN 0.1 against MTL: undecided on pos and ner." in words(app)
-    assert "Corrected for all 21 tested pairs of rows on a task (Holm)." in words(app)
+    assert "corrected for all 21 tested pairs of rows on a task (Holm)" in words(app)
 
 
 def test_a_method_unfolds_to_its_candidates(open_page: Open) -> None:
@@ -492,10 +492,10 @@ def test_the_reader_chooses_the_family(open_page: Open) -> None:
     assert "MRN 0.1 against MTL: undecided" in words(app)
     app.segmented_control(key="family").set_value("baseline").run()
     assert "MRN 0.1 scores higher than MTL on pos (+1.44) and ner (+1.44)." in words(app)
-    assert "Corrected for the 6 tested differences from MTL on a task (Holm)." in words(app)
+    assert "corrected for the 6 tested differences from MTL on a task (Holm)" in words(app)
     assert "Bold: higher than MTL: p over the seeds that both have, corrected for all rows" in words(app)
     app.selectbox(key="to").select("STL").run()
-    assert "Corrected for the 6 tested differences from STL on a task (Holm)." in words(app)
+    assert "corrected for the 6 tested differences from STL on a task (Holm)" in words(app)
 
 
 def test_the_smallest_difference_that_matters_is_in_the_address(open_page: Open) -> None:
