@@ -123,8 +123,9 @@ def test_a_timer_as_the_page_ends_drops_nothing_of_it(monkeypatch: pytest.Monkey
             await tab.settled()
             return tab.browser.headings
 
-    title, plan = asyncio.run(headings())
+    title, *parts, plan = asyncio.run(headings())
     assert title == "Launch"
+    assert parts == ["Data", "Model", "Method", "Budget"]
     assert plan.startswith("This makes ")
 
 
