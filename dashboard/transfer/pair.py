@@ -44,7 +44,7 @@ def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, s
     runs = {run.id: run for run in resources.store().runs(ids)}
     with st.container(gap="xsmall"):
         for gain in gains.values():
-            st.markdown(views.gain_sentence(gain, unit))
+            st.markdown(views.gain_sentence(gain, unit, group.scored_by[gain.main]))
     # A chart of nothing but zeros would repeat the sentence.
     is_drawn = has_seeds_beside(group) or all(gain.is_equal for gain in gains.values())
     *first, middle, right = st.columns(2 if is_drawn else 3, gap="medium")
@@ -83,12 +83,7 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
     task, seeds = gain.main, plural(gain.seeds, "seed")
     alone, beside = group.of(task), group.of(task, gain.aux)
     first = beside[min(gain.by_seed)]
-    (score_name,) = (
-        score.score_name
-        for score in resources.store().scores([first], "test", with_reports=False)
-        if score.task == task
-    )
-    kind = kind_of(resources.store().run(first).task_facts, task, score_name)
+    kind = kind_of(resources.store().run(first).task_facts, task, group.scored_by[task])
     if kind.is_number:
         st.caption("Numeric tasks have no confusions.")
         return

@@ -105,7 +105,9 @@ def _shown_table(shown: str, group: PairGroup, unit: str, known: Evidence | None
     """The matrix; None where it cannot be drawn (yet), which is said."""
     shades = resources.task_colours()
     if shown == GAIN:
-        return gains_table(group.gains, unit, shades, can_transfer=not shares_nothing(group.config))
+        return gains_table(
+            group.gains, unit, shades, group.scored_by, can_transfer=not shares_nothing(group.config)
+        )
     if known is None:
         return None
     values = _values(shown, known)

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.evaluation.mistakes import Errors, mistake_text, mistakes
-from core.results.naming import corpus_name, encoder_title, field_text, fields_apart
+from core.results.naming import SCORE_NAMES, corpus_name, encoder_title, field_text, fields_apart
 from core.store.types import MetricSeries
 from core.tasks.confusion import NOTHING
 from core.transfer.gains import Gain, Gains, Pair
@@ -26,6 +26,7 @@ from jobs.reports.transfer import PairGroup
 from jobs.studies.pairs import amount_text, seeds_text
 
 Floats = NDArray[np.float64]
+_NO_TEXTS: Mapping[str, str] = {}
 
 _FULL = 0.9
 """The share of the values whose size lies within the scale: a few large ones would make all others pale."""
@@ -82,20 +83,26 @@ def learned_nothing_sentence(gains: Gains) -> str:
     return f"{all_of(list(tasks))} learned nothing: 0 with each seed. Train longer." if tasks else ""
 
 
-def gain_sentence(gain: Gain, unit: str) -> str:
+def _scored(score: float, score_name: str, between: str = " ") -> str:
+    """The score and its name, where that is known."""
+    return f"{percent(score)}{between}{SCORE_NAMES.get(score_name, score_name)}".rstrip()
+
+
+def gain_sentence(gain: Gain, unit: str, score_name: str = "") -> str:
     """A sentence on the gain of a main task by an auxiliary one, as Markdown."""
+    alone = _scored(gain.alone, score_name)
     seeds = plural(gain.seeds, "seed")
     pair = f"**{escape(gain.main)}** beside {escape(gain.aux)}"
     if gain.learned_nothing:
         return f"{pair} scores 0 on every seed, alone and beside it: the head learned nothing, {seeds}."
     if gain.is_equal:
-        return f"{pair} has the same score as alone on every seed: {percent(gain.alone)}, {seeds}."
+        return f"{pair} has the same score as alone on every seed: {alone}, {seeds}."
     verdict = gain.word if gain.is_decided else f"is {gain.word}"
     amount = amount_text(gain, relative=unit == "relative")
     interval = gain.interval_in_points and f", 95% interval {gain.interval_in_points} points"
     return (
         f"{pair} {verdict}: {amount}{escape(interval)}; "
-        f"{percent(gain.alone)} alone, {percent(gain.alone + gain.mean)} beside it, {seeds}."
+        f"{alone} alone, {percent(gain.alone + gain.mean)} beside it, {seeds}."
     )
 
 
@@ -104,9 +111,16 @@ def _note(gain: Gain) -> str:
 
 
 def gains_table(
-    gains: Gains, unit: str, colours: Mapping[str, str], *, can_transfer: bool = True
+    gains: Gains,
+    unit: str,
+    colours: Mapping[str, str],
+    scored_by: Mapping[str, str] = _NO_TEXTS,
+    *,
+    can_transfer: bool = True,
 ) -> PairTable:
     """The measured gains, grey if they are not decided, with the STL score of each main task.
+
+    `scored_by` are the names of these scores, where they are known.
 
     All are grey where the encoder shares nothing, so that nothing can transfer. Where all are there is no
     scale.
@@ -128,7 +142,7 @@ def gains_table(
         )
         for pair, gain in gains.pairs.items()
     }
-    alone = {task: percent(score.mean) for task, score in gains.alone.items()}
+    alone = {task: _scored(score.mean, scored_by.get(task, ""), "\n") for task, score in gains.alone.items()}
     return _table(
         gains.tasks,
         cells,
@@ -142,16 +156,13 @@ def gains_table(
     )
 
 
-_NO_SCORES: Mapping[str, str] = {}
-
-
 def _table(
     tasks: Sequence[str],
     cells: Mapping[Pair, PairCell],
     colours: Mapping[str, str],
     ends: tuple[str, str],
     alt: str,
-    alone: Mapping[str, str] = _NO_SCORES,
+    alone: Mapping[str, str] = _NO_TEXTS,
     grey: str = "",
 ) -> PairTable:
     rows = [PairRow(task, colours.get(task, "transparent"), alone.get(task, "")) for task in tasks]

@@ -25,13 +25,14 @@ class PairGroup:
     """Runs that differ only in tasks, paradigm and seed: STL of tasks and MTL of pairs.
 
     `config` is one of their descriptions. `runs` has by tasks the runs of one task, of two, and of more tasks
-    if they measured gradient cosines.
+    if they measured gradient cosines. `scored_by` has the name of each task's score.
     """
 
     key: str
     config: RunConfig
     gains: Gains
     runs: Mapping[frozenset[str], Runs]
+    scored_by: Mapping[str, str]
 
     def of(self, *tasks: str) -> Runs:
         """The STL runs of this task, or the MTL runs of these tasks."""
@@ -67,9 +68,11 @@ def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
     }
     current = up_to_date(store, [run for runs in with_pairs.values() for run in runs], any_precision=True)
     scores: dict[int, dict[str, float]] = {run.id: {} for run in current}
+    scored_by: dict[int, dict[str, str]] = {run.id: {} for run in current}
     for score in store.scores(list(scores), "test", with_reports=False):
         if score.is_defined:
             scores[score.run_id][score.task] = score.score
+            scored_by[score.run_id][score.task] = score.score_name
     groups = []
     for key, runs in with_pairs.items():
         newest: dict[tuple[frozenset[str], bool, int], Run] = {}
@@ -84,7 +87,8 @@ def pair_groups(store: Store, order: Sequence[str] = ()) -> list[PairGroup]:
             if len(run.config.tasks) <= 2 or run.config.affinity_every is not None:
                 by_tasks.setdefault(frozenset(run.config.tasks), {})[run.config.seed] = run.id
         if gains.pairs:
-            groups.append(PairGroup(key, counted[0].config, gains, by_tasks))
+            names = {task: name for run in counted for task, name in scored_by[run.id].items()}
+            groups.append(PairGroup(key, counted[0].config, gains, by_tasks, names))
     return sorted(groups, key=lambda group: -len(group.gains.pairs))
 
 

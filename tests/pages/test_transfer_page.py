@@ -40,6 +40,7 @@ from tests.pages.filled_store import Filled
 from tests.patience import PATIENCE_S
 
 SEEDS = (1, 2, 3)
+SCORED_BY = dict.fromkeys("abc", "accuracy")
 
 
 def run(paradigm: str, seed: int, *tasks: str) -> RunConfig:
@@ -91,7 +92,7 @@ class TestViews:
         gain = gains.pairs["a", "b"]
         assert gain.verdict == "undecided"
         assert gain.remark == "the head learned nothing: 0 with each seed"
-        assert "the head learned nothing" in views.gain_sentence(gain, "points")
+        assert "the head learned nothing" in views.gain_sentence(gain, "points", "accuracy")
         assert views.learned_nothing_sentence(gains).startswith("a and b learned nothing: 0 with each seed.")
         assert views.learned_nothing_sentence(self.gains) == ""
 
@@ -135,16 +136,16 @@ class TestViews:
             (same, "2 pairs none differs: each seed has the same score alone and beside the other task."),
         ):  # fmt: skip
             assert answer(gains) == f"Of {sentence}"
-        assert views.gain_sentence(same.pairs["a", "b"], "points") == (
-            "**a** beside b has the same score as alone on every seed: 50.00, 2 seeds."
+        assert views.gain_sentence(same.pairs["a", "b"], "points", "accuracy") == (
+            "**a** beside b has the same score as alone on every seed: 50.00 accuracy, 2 seeds."
         )
         assert list(views.pairs_frame(same)["Verdict"]) == ["undecided"] * 2
         # Equal differences have no spread to decide by, and no interval.
         equal = measured(a_b=(0.25, 0.25))
-        assert views.gain_sentence(equal.pairs["a", "b"], "points").startswith(
-            "**a** beside b is undecided: +25.00 points; 50.00 alone"
+        assert views.gain_sentence(equal.pairs["a", "b"], "points", "accuracy").startswith(
+            "**a** beside b is undecided: +25.00 points; 50.00 accuracy alone"
         )
-        (cell,) = (cell for cell in views.gains_table(equal, "points", {}).cells[0] if cell)
+        (cell,) = (cell for cell in views.gains_table(equal, "points", {}, SCORED_BY).cells[0] if cell)
         assert (cell.text, cell.note, cell.grey) == ("+25.00", "", True)
 
     @given(
@@ -165,7 +166,7 @@ class TestViews:
         assert ("none is decided yet" in sentence or "none differs" in sentence) == (not decided)
 
     def test_cells_are_grey_where_the_interval_includes_zero(self) -> None:
-        table = views.gains_table(self.gains, "points", {})
+        table = views.gains_table(self.gains, "points", {}, SCORED_BY)
         by_pair = {
             (row.name, table.rows[column].name): (cell.text, cell.note, cell.grey)
             for row, cells in zip(table.rows, table.cells, strict=True)
@@ -179,13 +180,13 @@ class TestViews:
         }
         gains_of_a = [cell for cell in table.cells[0] if cell]
         assert gains_of_a[0].share > 0 > gains_of_a[1].share
-        assert [row.score for row in table.rows] == ["50.00"] * 3
-        undecided = views.gains_table(measured(a_b=(0.1, -0.1, 0.0)), "points", {})
+        assert [row.score for row in table.rows] == ["50.00\naccuracy"] * 3
+        undecided = views.gains_table(measured(a_b=(0.1, -0.1, 0.0)), "points", {}, SCORED_BY)
         assert (undecided.low, undecided.high) == ("", "")
-        nothing = views.gains_table(self.gains, "points", {}, can_transfer=False)
+        nothing = views.gains_table(self.gains, "points", {}, SCORED_BY, can_transfer=False)
         assert all(cell.grey for cells in nothing.cells for cell in cells if cell)
         assert (nothing.low, nothing.high) == ("", "")
-        relative = views.gains_table(self.gains, "relative", {})
+        relative = views.gains_table(self.gains, "relative", {}, SCORED_BY)
         assert [(cell.text, cell.note) for cell in relative.cells[0] if cell] == [
             ("+4.20", ""),
             ("−6.20", ""),
@@ -260,7 +261,7 @@ def test_a_gain_over_a_negative_score_is_a_dash_in_percent() -> None:
         for paradigm, tasks, score in (("stl", ("a",), -0.1), ("stl", ("b",), 0.5), ("mtl", ("a", "b"), 0.6))
     ]
     gains = measured_gains(scored, ("a", "b"))
-    table = views.gains_table(gains, "relative", {})
+    table = views.gains_table(gains, "relative", {}, SCORED_BY)
     cells = {row.name: cell for row, of in zip(table.rows, table.cells, strict=True) for cell in of if cell}
     assert (cells["a"].text, cells["a"].share) == ("–", 0.0)
     assert "%" not in cells["a"].title

@@ -95,7 +95,7 @@ def pairs_of(_store: Store, text: str) -> Iterable[Part]:
         for scheme in (CROSS_VALIDATION, LEFT_OUT)
     )
     known = Evidence({text: Features({}, (text,))}, {}, (), judged, {}, (), None)
-    return pairs_report(text, PairGroup("", scored[0][0], gains, {}), known, {"ner": text})
+    return pairs_report(text, PairGroup("", scored[0][0], gains, {}, {}), known, {"ner": text})
 
 
 def study_of(_store: Store, text: str) -> Iterable[Part]:
