@@ -52,18 +52,6 @@ def pick_group(known: list[PairGroup]) -> PairGroup:
     return next(group for group in known if group.key == picked)
 
 
-def ask_for_evidence() -> None:
-    """A button that has the evidence computed; nothing once it was pressed."""
-    if not st.session_state.get(_WANTED):
-        st.button(
-            "Features of this pair, and what predicts its gain",
-            icon=":material/query_stats:",
-            type="tertiary",
-            help="Computed in the background; the first time takes tens of seconds.",
-            on_click=lambda: st.session_state.update({_WANTED: True}),
-        )
-
-
 def evidence_of(group: PairGroup, runs: _Runs, *, needed: bool) -> Evidence | None:
     """The evidence on a group; None while it is computed, or where it cannot be, which is said.
 

@@ -31,9 +31,9 @@ with above:
     matrix(group, shown, unit, pair, known)
 if look == PAIR:
     pair_detail(group, pair, unit, resources.task_colours())
-    pair_features(known, pair)
 elif look == PREDICTORS:
     if known is not None:
         predictors(known)
+        pair_features(known, pair)
 else:
     all_pairs(group.gains, known)

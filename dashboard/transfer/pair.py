@@ -21,7 +21,6 @@ from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS
 from dashboard.transfer import views
 from dashboard.transfer.charts import loss_chart
-from dashboard.transfer.evidence import ask_for_evidence
 from dashboard.transfer.tables import draw_seeds, has_seeds_beside
 from jobs.reports.parts import Entry, Sheet
 from jobs.reports.transfer import PairGroup
@@ -110,22 +109,17 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
     st.caption(f"{shown} in counts on the test sentences, over {seeds}.")
 
 
-def pair_features(known: Evidence | None, pair: Pair) -> None:
-    """The 14 features of both tasks and their ratio; a button that asks for them where they are not known."""
-    if known is None:
-        ask_for_evidence()
-    elif pair[0] != pair[1]:
-        _features_table(known, pair)
-
-
-def _features_table(known: Evidence, pair: Pair) -> None:
+def pair_features(known: Evidence, pair: Pair) -> None:
+    """The 14 features of both tasks and their ratio."""
+    if pair[0] == pair[1]:
+        return
     features = [known.features.get(task) for task in pair]
     rows = []
     for name, title in FEATURES.items():
         main, aux = (math.nan if of_task is None else of_task.values[name] for of_task in features)
         numbers = (main, aux, main / aux if aux else math.nan)
         rows.append((title, *(Entry(each, form=".3g") for each in numbers)))
-    st.markdown("**Features**")
+    st.markdown(f"**Features of {escape(pair[0])} and {escape(pair[1])}**")
     head = ("Feature", f"{pair[0]} (main)", f"{pair[1]} (auxiliary)", "main / aux")
     show_table(Sheet.of(head, rows), alt="Features of both tasks")
     notes = [
