@@ -16,7 +16,7 @@ from core.transfer.gains import Gain, Pair
 from core.wording import plural
 from dashboard.components.charts import chart
 from dashboard.shared import resources
-from dashboard.shared.downloads import data_table, show_table
+from dashboard.shared.downloads import show_table
 from dashboard.text import escape
 from dashboard.theme import TASK_COLOURS
 from dashboard.transfer import views
@@ -98,12 +98,12 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
         st.caption(f"The same mistakes under STL and MTL, over {seeds}.")
         return
     st.markdown(views.label_sentence(stl, mtl))
-    data_table(
-        changed.head(_MOST_CHANGES),
-        forms={"STL": ",d", "MTL": ",d", "Change": "+,d"},
-        key=f"changes_{task}",
-        alt=f"The mistakes on {task} that change most from STL to MTL",
-    )
+    head, forms = tuple(changed.columns), (",d", ",d", "+,d")
+    rows = [
+        (mistake, *(Entry(count, form=form) for count, form in zip(counts, forms, strict=True)))
+        for mistake, *counts in changed.head(_MOST_CHANGES).itertuples(index=False)
+    ]
+    show_table(Sheet.of(head, rows), alt=f"The mistakes on {task} that change most from STL to MTL")
     count = plural(len(changed), "change")
     shown = f"The {_MOST_CHANGES} largest of {count}" if len(changed) > _MOST_CHANGES else count
     st.caption(f"{shown} in counts on the test sentences, over {seeds}.")

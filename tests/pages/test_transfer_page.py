@@ -282,8 +282,8 @@ def test_the_matrix_and_one_pair(open_page: Open, pairs: Filled) -> None:
     assert table["chosen"] == [2, 0]
     assert "**ner** beside pos" in words(app)
     assert "**pos** beside ner" in words(app)
-    changes = [frame.value for frame in app.dataframe if "Change" in frame.value.columns]
-    assert [len(frame) for frame in changes] == [10, 10]
+    changes = [table for table in sheets(app) if "Change" in table.columns]
+    assert [len(table) for table in changes] == [10, 10]
     app.selectbox(key="aux").set_value("ner").run()
     assert "Choose two different tasks." in words(app)
     points = table["cells"][0][1]["text"]
@@ -307,7 +307,7 @@ def test_pairs_that_score_as_alone_have_no_winner_and_no_empty_table(open_page: 
     text = words(app)
     assert headline(pair_groups(store)[0]) in text.replace("\\", "")
     assert not figures(app, "pair_seeds")
-    assert not [frame for frame in app.dataframe if "Change" in frame.value.columns]
+    assert not sheets(app)
 
 
 def test_the_gains_of_all_pairs_are_drawn_once_beside_the_matrix(open_page: Open) -> None:
