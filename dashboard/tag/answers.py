@@ -19,7 +19,7 @@ from dashboard.components.text_answers import Column, text_answers
 from dashboard.shared import resources
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import switch
-from dashboard.shared.states import show_note
+from dashboard.shared.states import show_answer, show_note
 from dashboard.tag.seeds import Answer
 from dashboard.tag.texts import shown_texts, task_answers, text_disagreement
 from dashboard.tag.views import (
@@ -166,8 +166,12 @@ def _lanes(
         has_spans="iob2" in schemes_of(answers).values(),
     )
     rows = marked(answers, sentences, next(iter(configs.values())).pos_score) if has_gold else []
+    said = [mistakes_in_words(rows), disagreement(answers, range(len(sentences)))]
+    if answer := " ".join(filter(None, said)):
+        show_answer(answer, key="tag")
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(_summary(sentences, answers, rows), width="content")
+        if len(sentences) > 1 or not answer:
+            st.markdown(_size(sentences), width="content")
         confidence = switch("Show confidence", key="confidence", help=marks)
     drawn = blocks(sentences, answers, resources.task_colours(), places)
     if len(drawn) == 1:  # what is said of it stands above
@@ -206,14 +210,9 @@ def legend(*, has_gold: bool, is_partial: bool, has_seeds: bool, first: str, has
     return f"{drawn}  \nPoint at a label, or use Tab and the arrow keys, for its alternatives.{seeds}"
 
 
-def _summary(sentences: Sequence[Sentence], answers: Sequence[Answer], rows: Sequence[Marked]) -> str:
-    """The mistakes and where answers differ, as Markdown; of several sentences, or of neither, their size."""
-    said = [mistakes_in_words(rows), disagreement(answers, range(len(sentences)))]
-    size = plural(sum(len(given.tokens) for given in sentences), "word")
-    if len(sentences) > 1:
-        size = f"{plural(len(sentences), 'sentence')}, {size}"
-    parts = [f"**{escape(sentence)}**" for sentence in said if sentence]
-    return " ".join([*parts, f"{size}."] if len(sentences) > 1 or not parts else parts)
+def _size(sentences: Sequence[Sentence]) -> str:
+    words = plural(sum(len(given.tokens) for given in sentences), "word")
+    return f"{plural(len(sentences), 'sentence')}, {words}." if len(sentences) > 1 else f"{words}."
 
 
 def show_scores(rows: Sequence[Marked], schemes: Mapping[str, str], source: str) -> None:

@@ -74,10 +74,11 @@ def ordered(tasks: Sequence[str], known: Mapping[str, str]) -> tuple[list[str], 
     return in_order, colours(in_order, known)
 
 
-def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> int:
-    """On how many words of a sentence the systems that have the task do not all choose one label."""
+def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> list[str]:
+    """The words of a sentence for which the systems that have the task do not all choose one label."""
     columns = [labels_of(answer.sentences[sentence], task) for answer in answers if task in answer.schemes]
-    return sum(len(set(labels)) > 1 for labels in zip(*columns, strict=True))
+    of_words = zip(answers[0].sentences[sentence].tokens, *columns, strict=True)
+    return [word for word, *labels in of_words if len(set(labels)) > 1]
 
 
 def compared(answers: Sequence[Answer]) -> tuple[str, Sequence[Answer]]:
@@ -85,15 +86,32 @@ def compared(answers: Sequence[Answer]) -> tuple[str, Sequence[Answer]]:
     return ("seeds", answers[0].seeds) if len(answers) == 1 else ("configurations", answers)
 
 
+_MOST_WORDS_NAMED = 4
+
+
 def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
-    """`The seeds disagree on 1 word in chunk.` of these sentences; empty where no task has two answers."""
+    """`The seeds disagree on lamb (pos, chunk).`; of several sentences or many words, how many in each task.
+    Empty where no task has two answers.
+    """
     who, answers = compared(chosen)
     known = tasks_reading(schemes_of(answers), "words")
     tasks = [task for task in known if sum(task in answer.schemes for answer in answers) > 1]
-    counts = {task: sum(differing_words(answers, task, number) for number in sentences) for task in tasks}
-    parts = [f"{plural(count, 'word')} in {task}" for task, count in counts.items() if count]
     if not tasks:
         return ""
+    words = {
+        task: [word for number in sentences for word in differing_words(answers, task, number)]
+        for task in tasks
+    }
+    tokens = dict.fromkeys(answers[0].sentences[sentences[0]].tokens)
+    named = {
+        word: in_tasks for word in tokens if (in_tasks := [task for task in tasks if word in words[task]])
+    }
+    if len(sentences) == 1 and len(named) <= _MOST_WORDS_NAMED:
+        parts = [f"{word} ({', '.join(in_tasks)})" for word, in_tasks in named.items()]
+    else:
+        parts = [
+            f"{plural(len(differing), 'word')} in {task}" for task, differing in words.items() if differing
+        ]
     return f"The {who} disagree on {all_of(parts)}." if parts else f"The {who} agree on every word."
 
 

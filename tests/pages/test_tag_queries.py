@@ -18,7 +18,7 @@ from core.tagging import TaggedSentence, TextAnswer, WordTag
 from dashboard.tag import views
 from dashboard.tag.answers import legend
 from dashboard.tag.files import ReadFile, answer_file
-from dashboard.tag.seeds import Answer, asked_systems, configurations, repeats_sentence, voted
+from dashboard.tag.seeds import Answer, asked_systems, configurations, merged, repeats_sentence, voted
 from dashboard.theme import colours
 
 
@@ -86,14 +86,25 @@ def answer(*labels: str, task: str = "pos", scheme: str = "plain") -> Answer:
     return Answer("", {task: scheme}, (TaggedSentence(tuple("abcde"[: len(labels)]), {task: tags}),))
 
 
-def test_words_on_which_answers_differ_are_counted() -> None:
+def test_words_on_which_answers_differ_are_named_and_many_counted() -> None:
     answers = [answer("N", "V", "X"), answer("N", "X", "X"), answer("V", "J", "X")]
+    both = [
+        merged("", [of, answer(*labels, task="sem")])
+        for of, labels in zip(answers, ("NNN", "NVN", "NNN"), strict=True)
+    ]
     for chosen, sentences, said in (
-        (answers, [0], "The configurations disagree on 2 words in pos."),
+        (answers, [0], "The configurations disagree on a (pos) and b (pos)."),
         (answers, [0, 0], "The configurations disagree on 4 words in pos."),
         (answers[:1] * 2, [0], "The configurations agree on every word."),
-        ([voted("MTL", answers)], [0], "The seeds disagree on 2 words in pos."),
+        ([voted("MTL", answers)], [0], "The seeds disagree on a (pos) and b (pos)."),
+        (both, [0], "The configurations disagree on a (pos) and b (pos, sem)."),
         (answers[:1], [0], ""),
+        (
+            [answer(*"NNNNN"), answer(*"NVVVV")],
+            [0],
+            "The configurations disagree on b (pos), c (pos), d (pos) and e (pos).",
+        ),
+        ([answer(*"NNNNN"), answer(*"VVVVV")], [0], "The configurations disagree on 5 words in pos."),
     ):
         assert views.disagreement(chosen, sentences) == said
 
