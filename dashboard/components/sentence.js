@@ -30,8 +30,9 @@ function* spansOf(lane, from, to) {
 // How sure a lane is of a label: the share of its seeds that agree on it, or the confidence of the one run.
 const sureness = (lane, cell) => (lane.seeds ? cell.agreed / lane.seeds : cell.shares ? cell.shares[0][1] : 1)
 const agreement = (lane, cell) => (lane.seeds && cell.agreed < lane.seeds && !cell.ghost ? `${cell.agreed} of ${lane.seeds}` : "")
-// Only fills and lines fade, never letters: squared, for most confidences lie in the upper half.
-const fade = (node, sure) => node.style.setProperty("--fade", `${15 + 85 * sure ** 2}%`)
+const isOfFew = (lane, cell) => cell.agreed < lane.seeds / 2 && !cell.ghost
+// Only fills and lines fade, never letters: cubed, for most confidences lie in the upper half.
+const fade = (node, sure) => node.style.setProperty("--fade", `${45 + 55 * sure ** 3}%`)
 
 // A span is as sure as its least sure word.
 function spanNode(lane, span, confidence) {
@@ -41,7 +42,7 @@ function spanNode(lane, span, confidence) {
   node.classList.add(...Object.keys(looks).filter((name) => looks[name]))
   const sure = Math.min(...lane.cells.slice(span.start, span.end).map((cell) => sureness(lane, cell)))
   fade(node, sure)
-  const label = element("div", "type", (span.before ? "… " : "") + first.text)
+  const label = element("div", isOfFew(lane, first) ? "type quiet" : "type", (span.before ? "… " : "") + first.text)
   if (agreement(lane, first)) label.append(element("span", "share", agreement(lane, first)))
   if (confidence && first.shares && !first.ghost) label.append(element("span", "share", percent(sure)))
   if (first.note) label.append(element("span", "note", first.note))
@@ -55,7 +56,7 @@ function cellNode(lane, cell, token, confidence) {
   const agreed = agreement(lane, cell)
   fade(node, sure)
   if (lane.kind === "plain") {
-    const tag = element("div", "tag", element("span", cell.text ? "text" : "", cell.text || "\u00a0"))
+    const tag = element("div", isOfFew(lane, cell) ? "tag quiet" : "tag", element("span", cell.text ? "text" : "", cell.text || "\u00a0"))
     if (agreed) tag.append(element("span", "share", agreed))
     if (confidence && cell.shares) tag.append(element("span", "share", percent(sure)))
     node.append(tag)

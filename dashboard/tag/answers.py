@@ -19,7 +19,7 @@ from dashboard.components.text_answers import Column, text_answers
 from dashboard.shared import resources
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import switch
-from dashboard.shared.states import show_answer, show_note
+from dashboard.shared.states import show_note
 from dashboard.tag.seeds import Answer
 from dashboard.tag.texts import shown_texts, task_answers, text_disagreement
 from dashboard.tag.views import (
@@ -33,7 +33,7 @@ from dashboard.tag.views import (
     schemes_of,
     score_rows,
 )
-from dashboard.text import escape
+from dashboard.text import escape, unbroken
 
 _FIRST = "tag_first"
 
@@ -168,7 +168,8 @@ def _lanes(
     rows = marked(answers, sentences, next(iter(configs.values())).pos_score) if has_gold else []
     said = [mistakes_in_words(rows), disagreement(answers, range(len(sentences)))]
     if answer := " ".join(filter(None, said)):
-        show_answer(answer, key="tag")
+        with st.container(key="answer_tag"):
+            st.markdown(unbroken(answer))
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         if len(sentences) > 1 or not answer:
             st.markdown(_size(sentences), width="content")
@@ -201,7 +202,8 @@ def legend(*, has_gold: bool, is_partial: bool, has_seeds: bool, first: str, has
     parts = [
         ("Fainter", "less certain", True),
         ("4 of 5", "seeds give this label, the most frequent one; without a count all do", has_seeds),
-        ("Hollow", "at most half of them", has_seeds and has_spans),
+        ("Grey", "fewer than half of the seeds", has_seeds),
+        ("Hollow", "a span of at most half of them", has_seeds and has_spans),
         ("Outlined", ", without gold ".join(outlined), compared),
         ("Dashed", f"a {'missed' if has_gold else 'missing'} span", compared and has_spans),
     ]

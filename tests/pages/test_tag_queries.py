@@ -206,6 +206,8 @@ def test_the_legend_names_the_marks_that_are_drawn() -> None:
     assert outlined(has_gold=True, is_partial=True, first="STL") == (
         "an error against the gold labels\\, without gold differs from STL"
     )
+    of_seeds = legend(has_gold=False, is_partial=True, has_seeds=True, first="", has_spans=True)
+    assert "**Grey** fewer than half of the seeds" in of_seeds
 
 
 class Capitals:
