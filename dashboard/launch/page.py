@@ -36,8 +36,8 @@ def cards() -> None:
 
 title(
     "Launch",
-    "Start from a question, or say below what to train; several values of a field make runs for each. Runs "
-    "train in the background, whether or not this page stays open.",
+    "Start from a question, or say below what to train. Give a field several values, and each is trained. "
+    "Runs train in the background, whether or not this page stays open.",
 )
 open_link(resources.store())
 held_banner(resources.store(), launching=True)
