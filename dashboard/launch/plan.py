@@ -26,7 +26,7 @@ from dashboard.shared.states import problem, show_note
 from dashboard.text import escape
 from jobs.queue.estimates import Cost, Disk, cost, disk, queue_left
 from jobs.queue.submit import check, same_runs
-from jobs.reports.parts import Sheet
+from jobs.reports.parts import Entry, Sheet
 
 _HOUR_S = 3600
 _WORTH_TELLING = 1e8  # bytes
@@ -274,9 +274,11 @@ def _plan_again() -> None:
     st.session_state.pop(_LAUNCHED, None)
 
 
-def _table(rows: Sequence[Mapping[str, str]]) -> None:
+def _table(rows: Sequence[Mapping[str, str | Entry]]) -> None:
     shown = rows[:_MOST_LISTED]
-    with st.container(height="content" if len(shown) <= 10 else _LIST_HEIGHT, border=False):
+    with st.container(
+        height="content" if len(shown) <= 10 else _LIST_HEIGHT, border=False, key="launch_rows"
+    ):
         sheet = Sheet.of(tuple(shown[0]), [tuple(row.values()) for row in shown])
         show_table(sheet, alt="The runs that the form makes, by configuration")
     if len(rows) > len(shown):
@@ -285,8 +287,8 @@ def _table(rows: Sequence[Mapping[str, str]]) -> None:
 
 def plan_rows(
     configs: Sequence[RunConfig], stored: Sequence[Run | None], time: Cost | None
-) -> list[dict[str, str]]:
-    """A row per configuration: its name, its runs, the time of its new ones.
+) -> list[dict[str, str | Entry]]:
+    """A row per configuration: its name, its runs and what makes their number, the time of its new ones.
     The times add up to the total of `time`, however many runs train at once.
 
     `stored` has for each run the one used in its place, `time` the estimate for the others, in order.
@@ -300,8 +302,13 @@ def plan_rows(
     rows = []
     for name, group in zip(names, groups.values(), strict=True):
         old = sum(run is not None for _, run, _ in group)
-        row = {"Configuration": name, "Runs": _runs_text([config for config, _, _ in group])}
-        row["Runs"] += f", {'all' if old == len(group) else old} in the store" if old else ""
+        made_of = _tasks_and_seeds([config for config, _, _ in group])
+        made_of += f", {'all' if old == len(group) else old} in the store" if old else ""
+        row: dict[str, str | Entry] = {
+            "Configuration": name,
+            "Runs": Entry(len(group), form=","),
+            "Of": made_of,
+        }
         if time and any(time.runs):
             taken = sum(taken for _, _, taken in group) / time.at_once
             row["Time"] = duration(taken) if taken else ""
@@ -309,7 +316,7 @@ def plan_rows(
     return rows
 
 
-def _runs_text(configs: Sequence[RunConfig]) -> str:
+def _tasks_and_seeds(configs: Sequence[RunConfig]) -> str:
     """`3 seeds`, `2 tasks × 3 seeds`."""
     seeds = len({config.seed for config in configs})
     tasks = len({config.tasks for config in configs})

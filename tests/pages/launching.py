@@ -17,8 +17,8 @@ _BASE: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner"), "en
 
 
 def listed(app: AppTest) -> list[tuple[str, str]]:
-    """The configurations of the plan, each with its runs."""
-    return [(str(name), row["Runs"]) for name, row in sheets(app)[0].iterrows() if row["Runs"]]
+    """The configurations of the plan, each with its tasks and seeds."""
+    return [(str(name), row["Of"]) for name, row in sheets(app)[0].iterrows() if row["Runs"]]
 
 
 def planned(app: AppTest) -> int:

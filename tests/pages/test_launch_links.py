@@ -12,7 +12,7 @@ from core.store import RunState, Store
 from dashboard.runs.controls import with_task_added
 from dashboard.shared.presets import TRY_IT
 from tests.making import corpus_folder
-from tests.pages.conftest import Open, labels, words
+from tests.pages.conftest import Open, labels, sheets, words
 from tests.pages.launching import TEST, TRAIN, done, listed, on_card, own_data, planned, query
 
 
@@ -133,6 +133,7 @@ def test_groups_of_tasks_on_corpora_whose_options_are_lists(open_page: Open, wor
         ("STL", "3 tasks × 2 seeds"),
         *((f"MTL · {pair}", "2 seeds") for pair in ("pos, chunk", "pos, ner", "chunk, ner")),
     ]
+    assert sheets(app)[0]["Runs"].tolist() == ["6", "2", "2", "2"]
     app.selectbox(key="launch_task_groups").set_value("written").run()
     assert "[Go to field](#problem-task_groups)" in words(app)
     app.text_input(key="launch_groups_written").set_value("ner,pos").run()
