@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import streamlit as st
 
 from core.evaluation.statistics import summary
-from core.metrics import LOSS, TOTAL, Metric
+from core.metrics import DEV_SCORE, LOSS, TOTAL, Metric
 from core.store.types import ACTIVE, MetricSeries, Run, RunState
 from core.wording import first_of, plural, without_shared
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
@@ -17,12 +17,13 @@ from dashboard.curves import numbers
 from dashboard.curves.charts import curve_chart
 from dashboard.curves.controls import Chosen, set_window, window
 from dashboard.curves.numbers import AXES
+from dashboard.curves.result import result_sentence
 from dashboard.curves.views import Curve, CurvesView, Group, Panel, curves, last_shared
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file
 from dashboard.shared.newcomers import explain
 from dashboard.shared.run_views import ended_early, progress_text
-from dashboard.shared.selection import set_parameter
+from dashboard.shared.selection import link_to_runs, set_parameter
 from dashboard.shared.states import empty, show_reason, state_text
 from dashboard.text import escape, with_code
 from dashboard.theme import DASHES
@@ -76,6 +77,7 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     with st.spinner("Reading curves"):
         series = resources.curve_series(runs, keys)
     hidden = [key for key in st.query_params.get("hide", "").split(",") if key]
+    conditions = resources.store().conditions(runs)
     view = curves(
         metric,
         reading,
@@ -84,16 +86,20 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
         resources.task_order(),
         large=chosen.large,
         hidden=hidden,
-        conditions=resources.store().conditions(runs),
+        conditions=conditions,
     )
     if not view.legend:
         _nothing_yet(runs, metric.title)
         return
+    note = _about_tasks(view, runs)
+    sentence = "" if note and view.large.task == TOTAL else result_sentence(view, runs, conditions)
+    if sentence:
+        _result(sentence, view, runs)
     with st.container(horizontal=True, vertical_alignment="center"):
         _title(view)
         explain(f"{metric.split} {metric.name}")
         picture = curve_files(runs, chosen, series)
-    if note := _about_tasks(view, runs):
+    if note:
         st.caption(note)
     _chart(view, view.large, key="curve_large", picture=picture)
     _legend(view, hidden)
@@ -107,6 +113,15 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
                 st.markdown(f"**{escape(name)}**", help=escape(panel.task) if name != panel.task else None)
                 key = f"curve_small_{panel.task}" if panel.task else "curve_total"
                 _chart(view, panel, key=key, small=True)
+
+
+def _result(sentence: str, view: CurvesView, runs: Sequence[Run]) -> None:
+    """Draws where the lines end, and of scores the way to the page that tests their differences."""
+    with st.container(horizontal=True, vertical_alignment="center", key="curves_result"):
+        st.markdown(escape(sentence), width="content")
+        if view.metric == DEV_SCORE:
+            label = "Compare says whether the difference is more than chance."
+            link_to_runs([run.id for run in runs], label, icon=None, page="compare")
 
 
 def _title(view: CurvesView) -> None:
@@ -183,10 +198,8 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
             LegendRow(key, name, key in hidden, (_states(curve.runs), *_ends(view, [curve], [curve])))
             for curve, key, name in zip(group.runs, group.keys, group.names, strict=True)
         ]
-        # A seed that has not come to its end would pull the mean down.
-        ended = [seed for seed in group.seeds if {run.state for run in seed.runs} == {RunState.SUCCEEDED}]
-        cells = (_seeds(group), *_ends(view, ended or group.seeds, group.seeds))
-        partly = partly or 0 < len(ended) < len(group.seeds)
+        cells = (_seeds(group), *_ends(view, group.ended, group.seeds))
+        partly = partly or len(group.ended) < len(group.seeds)
         look = (of.colour, DASHES[of.paradigm])
         rows.append(LegendRow(of.key, of.name, of.key in hidden, cells, *look, tuple(runs), of.settings))
     curve_legend(

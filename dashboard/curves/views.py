@@ -13,7 +13,7 @@ import numpy as np
 from core.evaluation.statistics import band
 from core.metrics import TOTAL, Metric
 from core.results.samples import one_per_seed
-from core.store.types import Conditions, MetricSeries, Run
+from core.store.types import Conditions, MetricSeries, Run, RunState
 from dashboard.curves import numbers
 from dashboard.curves.numbers import Configuration, Floats, side_by_side
 
@@ -132,6 +132,12 @@ class Group:
     runs: tuple[Curve, ...] = ()
     seeds: tuple[Curve, ...] = ()
     interpolated: bool = False
+
+    @property
+    def ended(self) -> tuple[Curve, ...]:
+        """The seeds that came to their end (others would pull the mean of last values down); all if none."""
+        succeeded = [seed for seed in self.seeds if {run.state for run in seed.runs} == {RunState.SUCCEEDED}]
+        return tuple(succeeded) or self.seeds
 
     @property
     def keys(self) -> list[str]:

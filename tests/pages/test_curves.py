@@ -19,11 +19,12 @@ from streamlit.testing.v1 import AppTest
 from core.evaluation.statistics import summary
 from core.metrics import METRICS, TOTAL, StepMetrics, metrics_of
 from core.store import MetricKey, Store
-from core.store.types import MetricSeries, Run
+from core.store.types import MetricSeries, Run, RunState
 from dashboard.components.charts import themed_json
 from dashboard.curves import numbers
 from dashboard.curves.charts import curve_chart, spread_out
 from dashboard.curves.numbers import Configuration
+from dashboard.curves.result import result_sentence
 from dashboard.curves.views import Curve, CurvesView, Display, Line, Panel, curves, last_shared
 from dashboard.shared.resources import SeriesCache
 from dashboard.theme import PARADIGM_COLOURS, lambda_colour, of_theme, ramp
@@ -296,6 +297,61 @@ def test_nothing_to_show() -> None:
     assert numbers.point_table([], []).empty
 
 
+def said(runs: list[Run], metric: str = "dev-score", **more: Any) -> str:
+    return result_sentence(read(runs, Display(), metric, **more), runs, {})
+
+
+def test_the_result_is_made_of_the_last_values_of_the_legend(finished: Filled) -> None:
+    runs = [*of_kind("mtl"), *chosen(*finished.mrn[:2])]
+    for metric, sign, words_of in (("dev-score", -1, ("highest", "below")), ("loss", 1, ("lowest", "above"))):
+        view = read(runs, Display(), metric)
+        ends = {}
+        for group in view.legend:
+            last = last_shared(group.seeds, group.seeds)
+            assert last is not None
+            ends[group.configuration.name] = float(np.mean(last[1]))
+        first, *others = sorted(ends, key=lambda name: sign * ends[name])
+        text = view.metric.text
+        rest = [f"{name} {text(abs(ends[name] - ends[first]))} {words_of[1]}" for name in others]
+        expected = f"{first} ends {words_of[0]}, at {text(ends[first])}; {', '.join(rest)}."
+        assert said(runs, metric) == expected
+
+
+def test_there_is_no_result_where_lines_do_not_compare(finished: Filled) -> None:
+    runs = [*of_kind("mtl"), *chosen(finished.mrn[0])]
+    mtl = runs[0].configuration_id
+    assert said(runs)
+    other = dataclasses.replace(runs[-1], config=runs[-1].config.with_(corpus="conll2003"))
+    going_on = dataclasses.replace(runs[-1], state=RunState.RUNNING)
+    for none in (
+        said(runs[:3]),  # one configuration
+        said(runs, hidden=[mtl]),
+        said(runs, hidden=[run.configuration_id for run in runs]),
+        said([*runs[:3], other]),
+        said([*runs[:3], going_on]),
+        said(runs, "objective"),
+        said([]),
+    ):
+        assert not none
+
+
+def test_the_result_names_two_of_many(finished: Filled) -> None:
+    (run, *_) = of_kind("mrn")
+    runs = [
+        dataclasses.replace(
+            run, id=run.id + n, configuration_id=str(n), config=run.config.with_(lambda_=n / 8)
+        )
+        for n in range(1, 8)
+    ]
+    (total,) = Store.open().metrics([run.id], MetricKey(TOTAL, "dev", "score"))
+    series = [dataclasses.replace(total, run_id=of.id, value=total.value / of.id) for of in runs]
+    for count, ending in ((6, " below."), (7, ", 5 others farther below.")):
+        view = curves(SCORE, Display(), runs[:count], series[:count], TASKS)
+        sentence = result_sentence(view, runs[:count], {})
+        assert sentence.endswith(ending)
+        assert sentence.count(" below") == min(count - 1, 2 if count > 6 else 5)
+
+
 # What is kept of curves that were read
 
 TRAIN_LOSS = MetricKey(TOTAL, "train", "loss")
@@ -508,6 +564,17 @@ def test_user_text_in_a_chart_is_text_and_hidden_lines_are_told() -> None:
 
 
 # The page
+
+
+def test_a_result_of_scores_leads_to_compare(open_page: Open, finished: Filled) -> None:
+    runs = ",".join(str(run.id) for run in [*of_kind("mtl"), *chosen(finished.mrn[0])])
+    for metric, leads in (("Dev score", True), ("Training loss", False)):
+        app = open_page("curves", run=runs, metric=metric, of="ner")
+        assert (" ends " in words(app)) is True
+        labels = [str(link.proto.label) for link in app.get("page_link")]
+        assert any("Compare says whether" in label for label in labels) == leads
+    # The total of MRN's loss has its penalty, of MTL's it has none.
+    assert " ends " not in words(open_page("curves", run=runs, metric="Training loss"))
 
 
 def small(app: AppTest) -> list[str]:
