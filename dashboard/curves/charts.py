@@ -23,7 +23,7 @@ _SMALL_MARGIN = {"l": 40, "r": 8, "t": 6, "b": 40}
 """Room for what stands beside the axes: where it lacks, Plotly draws a chart twice."""
 _MOST_ENDS = 12
 _END_GAP = 15
-_BAND, _MOST_BANDS = 0.1, 3
+_BAND, _MOST_BANDS = 0.16, 3
 """The opacity of a band, and of how many lines a chart has them: more are a fog."""
 _LENGTHS = (40, 60)
 """Of a name beside a line; the second where the first would make two names the same."""
