@@ -19,6 +19,7 @@ from dashboard.text import option
 
 _GROUPS = {"relations": "Relations", "others": "Others"}
 SEEDS = {"sd": "Mean ± SD", "interval": "Mean, 95% interval", "lines": "Each run"}
+_FIRST_AXIS = "curves_first_axis"
 _SMOOTHINGS = {"0": "None", "0.6": "0.6", "0.9": "0.9"}
 
 
@@ -59,7 +60,7 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
             "View", icon=":material/tune:", help="Axis, seeds, smoothing, scale", key="curves_view"
         )
     with menu:
-        axis = segments("Over", AXES, key="over", labelled=True, on_change=lambda: set_window(None))
+        axis = _axis(runs)
         seeds = "sd"
         of_seeds = numbers.tasks_of_seeds(runs)
         if len({key for key, _ in of_seeds}) < len(of_seeds):
@@ -83,6 +84,18 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
         )
         log_y = switch("Log scale", key="log")
     return Chosen(metric, large, Display(axis, seeds, float(smoothing), log_y))
+
+
+def _axis(runs: Sequence[Run]) -> str:
+    first = numbers.first_axis(runs)
+    # Other runs may open on another axis, unless the address has the reader's choice.
+    if st.session_state.get(_FIRST_AXIS, first) != first and "over" not in st.query_params:
+        st.session_state["over"] = first
+        set_window(None)
+    st.session_state[_FIRST_AXIS] = first
+    return segments(
+        "Over", AXES, key="over", default=first, labelled=True, on_change=lambda: set_window(None)
+    )
 
 
 def _metric(keys: Sequence[MetricKey]) -> Metric:

@@ -19,11 +19,13 @@ from core.results.naming import (
     short_name,
     shortest_names,
 )
-from core.store.types import MetricSeries, Run
+from core.store.types import ACTIVE, MetricSeries, Run
 from core.wording import plural
 from dashboard.theme import configuration_colours
 
 AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes"}
+_ALIKE = 1.1
+"""By what factor the numbers of steps of runs may differ where their curves open over steps."""
 
 
 def tasks_of(metric: Metric, keys: Iterable[MetricKey], order: Iterable[str]) -> list[str]:
@@ -168,6 +170,13 @@ def first_task(tasks: Sequence[str], runs: Sequence[Run]) -> str:
         return TOTAL
     shared = Counter(task for run in runs for task in run.config.tasks)
     return max(tasks, key=lambda task: shared[task], default=TOTAL)
+
+
+def first_axis(runs: Sequence[Run]) -> str:
+    """Epochs where the ended runs took different numbers of steps, by more than a tenth; else steps."""
+    steps = [run.step for run in runs]
+    ended = not any(run.state in ACTIVE for run in runs) and all(run.epoch > 0 for run in runs)
+    return "epoch" if ended and max(steps) > _ALIKE * min(steps) else "step"
 
 
 def point_table(runs: Sequence[Run], series: Iterable[MetricSeries], smoothing: float = 0.0) -> pd.DataFrame:

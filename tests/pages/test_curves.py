@@ -648,6 +648,28 @@ def test_an_ended_run_without_a_curve_says_what_to_do(open_page: Open, filled: F
     assert "These runs ended before they had this curve" in words(open_page("curves", run=str(queued)))
 
 
+def test_runs_of_different_steps_open_over_epochs(open_page: Open, finished: Filled) -> None:
+    first, second = chosen(*finished.mrn[:2])
+    for step, epoch, state, axis in (
+        (first.step, 8.0, RunState.SUCCEEDED, "step"),
+        (int(0.95 * first.step), 8.0, RunState.SUCCEEDED, "step"),
+        (int(0.5 * first.step), 8.0, RunState.SUCCEEDED, "epoch"),
+        (int(0.5 * first.step), 8.0, RunState.RUNNING, "step"),
+        (0, 0.0, RunState.FAILED, "step"),
+    ):
+        other = dataclasses.replace(second, step=step, epoch=epoch, state=state)
+        assert numbers.first_axis([first, other]) == axis
+    with contextlib.closing(Store.open()) as store:
+        store.set_progress(second.id, second.step // 2, 8.0)
+    for over, axis in (({}, "epoch"), ({"over": "Step"}, "step"), ({"over": "Minutes"}, "minutes")):
+        app = open_page("curves", run=f"{first.id},{second.id}", metric="Training loss", **over)
+        assert app.segmented_control(key="over").value == axis
+    # Other runs open on their own axis.
+    app = open_page("curves", run=f"{first.id},{second.id}")
+    app.multiselect(key="curves_runs").set_value([str(first.id)]).run()
+    assert app.segmented_control(key="over").value == "step"
+
+
 def test_curves_of_what_was_learned_in_numbers(open_page: Open, finished: Filled) -> None:
     run = str(finished.mrn[0])
     app = open_page("curves", run=run, metric="Relations", number="Effective rank of labels")
