@@ -274,6 +274,7 @@ function save(Plotly, chart) {
   const figure = resolveColours(JSON.parse(data.figure), styles)
   const named = figure.data.filter((trace) => trace.showlegend !== false).length
   const layout = dress(figure.layout, styles)
+  if (layout.meta?.picture) layout.yaxis.title.text = layout.meta.picture // no title stands over it
   for (const axis of AXES) Object.assign(layout[axis], { range: [...node._fullLayout[axis].range], autorange: false })
   const legend = { orientation: "h", y: -0.17, yanchor: "top", x: 0, xanchor: "left", font: { size: 12 } }
   const height = 420 + (named > 1 ? 22 * Math.ceil(named / 3) : 0)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.figures import TEXT, Chart, Figure, axis, band, kept_mark, plotly_text
+from core.metrics import DEV_SCORE, Metric
 from dashboard.curves.numbers import AXES, kept
 from dashboard.curves.views import CurvesView, Display, Line, Panel
 from dashboard.theme import DASHES, MARKERS, faint
@@ -43,7 +44,7 @@ def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figur
     }
     chart.layout |= {
         "hovermode": False,
-        "meta": {"tooltip": tooltip},
+        "meta": {"tooltip": tooltip, "picture": plotly_text(view.metric.shown_title(panel.task))},
         "template": {"data": {"scatter": [{"mode": "lines", "line": {"simplify": False}}]}},
     }
     banded = [line for line in panel.lines if line.low is not None and np.isfinite(line.low).any()]
@@ -209,6 +210,11 @@ def _band(
     return band(all_x, low, high, faint(line.configuration.colour, _BAND), showlegend=False)
 
 
+def _unit(metric: Metric, task: str) -> str:
+    """What the numbers are in: the title over the chart has their name, a picture's axis both."""
+    return "Percent" if metric == DEV_SCORE else metric.unit.capitalize() or metric.shown_title(task)
+
+
 def _axes(chart: Chart, view: CurvesView, panel: Panel, small: bool) -> None:
     reading = view.reading
     chart.layout["xaxis"] = axis(
@@ -217,7 +223,7 @@ def _axes(chart: Chart, view: CurvesView, panel: Panel, small: bool) -> None:
         range=(0, 1.01 * panel.x_end),  # room for the last point's mark
     )
     chart.layout["yaxis"] = axis(
-        "" if small else plotly_text(view.metric.shown_title(panel.task)),
+        "" if small else plotly_text(_unit(view.metric, panel.task)),
         type="log" if reading.log_y else "linear",
         range=panel.y_range,
         nticks=4 if small else 8,

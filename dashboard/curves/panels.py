@@ -29,7 +29,7 @@ from dashboard.text import escape, with_code
 from dashboard.theme import DASHES
 
 _ENDS = ("Last", "Best")
-_OF_SEEDS = {"sd": "mean of seeds ± SD", "interval": "mean of seeds, 95% interval", "lines": "each run"}
+_OF_SEEDS = {"sd": "mean of {} ± SD", "interval": "mean of {}, 95% interval", "lines": "each run"}
 _COUNT = "curve_pictures"
 _MOST_NAMED = 6
 _ZOOM = "curves"
@@ -121,14 +121,16 @@ def _result(sentence: str, view: CurvesView, runs: Sequence[Run]) -> None:
         st.markdown(escape(sentence), width="content")
         if view.metric == DEV_SCORE:
             label = "Compare says whether the difference is more than chance."
-            link_to_runs([run.id for run in runs], label, icon=None, page="compare")
+            link_to_runs([run.id for run in runs], label, ":material/compare_arrows:", page="compare")
 
 
 def _title(view: CurvesView) -> None:
     """Draws the title: metric, task, seeds and smoothing."""
     metric, reading, task = view.metric, view.reading, view.large.task
     of = task or (metric.total if metric.total != metric.title else "whole run")
-    parts = [_OF_SEEDS[reading.seeds]] if any(len(group.seeds) > 1 for group in view.legend) else []
+    parts = []
+    if any(len(group.seeds) > 1 for group in view.legend):
+        parts.append(_OF_SEEDS[reading.seeds].format(_seeds_of_all(view.legend) or "seeds"))
     if reading.smoothing:
         parts.append(f"smoothed {reading.smoothing:g}")
     small = f" :gray[:small[{escape(' · '.join(parts))}]]" if parts else ""
@@ -190,7 +192,12 @@ def _nothing_yet(runs: Sequence[Run], title: str) -> None:
 
 def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
     smoothed = ", smoothed" if view.reading.smoothing else ""
-    columns = ["Configuration", "Seeds", *(f"{end}{smoothed}" for end in _ENDS[: 1 + bool(view.metric.best)])]
+    of_all = _seeds_of_all(view.legend)
+    columns = [
+        "Configuration",
+        "" if of_all else "Seeds",
+        *(f"{end}{smoothed}" for end in _ENDS[: 1 + bool(view.metric.best)]),
+    ]
     rows, partly = [], False
     for group in view.legend:
         of = group.configuration
@@ -198,7 +205,7 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
             LegendRow(key, name, key in hidden, (_states(curve.runs), *_ends(view, [curve], [curve])))
             for curve, key, name in zip(group.runs, group.keys, group.names, strict=True)
         ]
-        cells = (_seeds(group), *_ends(view, group.ended, group.seeds))
+        cells = ("" if of_all else _seeds(group), *_ends(view, group.ended, group.seeds))
         partly = partly or len(group.ended) < len(group.seeds)
         look = (of.colour, DASHES[of.paradigm])
         rows.append(LegendRow(of.key, of.name, of.key in hidden, cells, *look, tuple(runs), of.settings))
@@ -239,6 +246,13 @@ def _seeds(group: Group) -> str:
     if any(run.state is not RunState.SUCCEEDED for run in runs):
         parts.append(_states(runs))
     return ", ".join(parts) or "–"
+
+
+def _seeds_of_all(groups: Sequence[Group]) -> str:
+    """`5 seeds`, where that is what all configurations have."""
+    texts = {_seeds(group) for group in groups}
+    several = plural(len(groups[0].seeds), "seed")
+    return several if texts == {several} else ""
 
 
 def _states(runs: Sequence[Run]) -> str:

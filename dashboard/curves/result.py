@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from core.metrics import DEV_LOSS, DEV_SCORE, LOSS
+from core.metrics import DEV_LOSS, DEV_SCORE, LOSS, Metric
 from core.results.samples import group_by_data
 from core.store.types import ACTIVE, Conditions, Run
 from core.wording import plural
@@ -29,7 +29,7 @@ def result_sentence(view: CurvesView, runs: Sequence[Run], conditions: Mapping[i
     lasts = [last_shared(group.ended, group.seeds) for group in groups]
     sign = -1 if metric.best == "max" else 1
     ends = sorted(
-        (sign * float(np.mean(last[1])), group.configuration.rank, group.configuration.name)
+        (sign * _printed(metric, last[1]), group.configuration.rank, group.configuration.name)
         for group, last in zip(groups, lasts, strict=True)
         if last is not None
     )
@@ -42,3 +42,8 @@ def result_sentence(view: CurvesView, runs: Sequence[Run], conditions: Mapping[i
     if left := len(others) - len(named):
         parts.append(f"{plural(left, 'other')} farther {beside}")
     return f"{first} ends {where}, at {metric.text(sign * best)}; {', '.join(parts)}."
+
+
+def _printed(metric: Metric, values: Sequence[float]) -> float:
+    """The mean as the legend prints it, so that differences are those that a reader finds."""
+    return float(metric.text(float(np.mean(values))).replace("−", "-"))

@@ -309,7 +309,7 @@ def test_the_result_is_made_of_the_last_values_of_the_legend(finished: Filled) -
         for group in view.legend:
             last = last_shared(group.seeds, group.seeds)
             assert last is not None
-            ends[group.configuration.name] = float(np.mean(last[1]))
+            ends[group.configuration.name] = float(METRICS[metric].text(float(np.mean(last[1]))))
         first, *others = sorted(ends, key=lambda name: sign * ends[name])
         text = view.metric.text
         rest = [f"{name} {text(abs(ends[name] - ends[first]))} {words_of[1]}" for name in others]
@@ -564,6 +564,29 @@ def test_user_text_in_a_chart_is_text_and_hidden_lines_are_told() -> None:
 
 
 # The page
+
+
+def test_the_legend_counts_seeds_where_configurations_differ_in_them(
+    open_page: Open, finished: Filled
+) -> None:
+    mtl = [run.id for run in of_kind("mtl")]
+    for ids, seeds, of in ((mtl, "", "3 seeds"), ([*mtl, finished.mrn[0]], "Seeds", "seeds")):
+        app = open_page("curves", run=",".join(map(str, ids)))
+        legend = sent(app, "rows")
+        assert legend["columns"][:2] == ["Configuration", seeds]
+        assert all(bool(row["cells"][0]) == bool(seeds) for row in legend["rows"])
+        assert f"mean of {of} ± SD" in words(app)
+
+
+def test_an_axis_tells_the_unit_and_a_picture_the_name_too(finished: Filled) -> None:
+    for metric, unit, picture in (
+        ("dev-score", "Percent", "Dev score, mean over tasks, × 100"),
+        ("loss", "Nats per label", "Training loss, total, nats per label"),
+        ("penalty", "MRN penalty, weighted by λ", "MRN penalty, weighted by λ"),
+    ):
+        view = read(chosen(finished.mrn[0]), Display(), metric)
+        layout = curve_chart(view, view.large).layout
+        assert (layout["yaxis"]["title"]["text"], layout["meta"]["picture"]) == (unit, picture)
 
 
 def test_a_result_of_scores_leads_to_compare(open_page: Open, finished: Filled) -> None:
