@@ -25,7 +25,9 @@ from core.tasks.confusion import label_confusion
 from core.transfer.gains import GAINS, LOSES, measured_gains
 from core.transfer.predictors import LEFT_OUT, Judgement, Measure
 from core.wording import plural
+from dashboard.theme import MUTED
 from dashboard.transfer import views
+from dashboard.transfer.charts import loss_chart
 from jobs.reports.transfer import pair_groups
 from jobs.studies.pairs import answer, headline
 from tests.making import claimed, config, finished, run_facts, split_result, task_score
@@ -206,6 +208,11 @@ class TestViews:
         assert views.course([], {}) is None
         other = dataclasses.replace(made, mean=made.mean + 0.1)
         assert [views.is_same_course(made, line) for line in (made, other, None)] == [True, False, False]
+        drawn = loss_chart({"stl": made, "mtl": other}, "#0072B2")
+        means = [line for line in drawn.data if line.name]
+        assert [(line.name, line.line.color) for line in means] == [("STL", MUTED), ("MTL", "#0072B2")]
+        (alike,) = (line for line in loss_chart({"stl": made}, "#0072B2").data if line.name)
+        assert (alike.name, alike.line.color) == ("STL and MTL", "#0072B2")
 
     def test_changes_count_mistakes_over_seeds(self) -> None:
         gold = [["NN"] * 4 + ["VB"] * 4]
@@ -244,6 +251,7 @@ def test_of_a_pair_trained_again_in_another_order_the_newest_counts(laboratory: 
     newest = trained("ner", "pos", score=0.7)
     (group,) = pair_groups(store)
     assert dict(group.of("pos", "ner")) == {1: newest}
+    assert group.scored_by == {task: task_score(task, 0.8).score_name for task in ("pos", "ner")}
     assert [gain.mean for gain in group.gains.pairs.values()] == pytest.approx([-0.1, -0.1])
     # Of groups that differ in one setting each name has it.
     for epochs, tasks in itertools.product((3, 4), (("pos",), ("ner",), ("pos", "ner"))):
