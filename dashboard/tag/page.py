@@ -40,8 +40,7 @@ _LOOK_S = 1.0
 
 title(
     "Tag",
-    "Enter a sentence, a text or a pair to see every task's answer, how many seeds agree on it, and where "
-    "configurations disagree.",
+    "Enter a sentence, a text or two texts to see every task's answer, and where configurations disagree.",
 )
 
 
@@ -102,15 +101,13 @@ def ask() -> None:
     if pending():
         if not waited:
             st.rerun()  # from now on this part draws itself again as answers come
-        st.caption(
-            f":material/progress_activity: {given.done} of {plural(given.asked, 'model')} have answered; "
-            "the others are loading."
-        )
+        waiting = f"{given.done} of {plural(given.asked, 'model')} have answered; the others are loading."
+        st.caption(f":material/progress_activity: {waiting}")
     if not given.answers and words:  # what is asked about, until the first model answers
         sentence([SentenceBlock(tokens, ()) for tokens in words], key="tagged")
     if given.answers:
-        places = placed_words(kind, words)
-        show_answers({of.who: of.config for of in shown}, sentences, given.answers, places)
+        configs = {of.who: of.config for of in shown}
+        show_answers(configs, sentences, given.answers, placed_words(kind, words))
 
 
 if kind != FILE:
