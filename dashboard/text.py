@@ -18,7 +18,7 @@ _CODE = re.compile(r"\\`((?:\\[^`]|[^\\])+)\\`")
 
 
 # Names in which no Markdown can be, and what would be some all the same.
-_PLAIN = re.compile(r"[^\W_](?:[\w .,·−–/-]*[^\W_])?")
+_PLAIN = re.compile(r"[^\W_](?:[\w .,·=−–/-]*[^\W_])?")
 _MARKED = re.compile(r"(?<![^\W_])_|_(?![^\W_])|--|www\.", re.IGNORECASE)
 
 

@@ -10,6 +10,7 @@ from core.errors import ConfigError
 from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER
 from core.plain_text import shortened
 from core.results.comparisons import Difference, answers, differences, headline, mean_answer, mean_differences
+from core.results.naming import LAMBDA
 from core.results.pairs import default_pair
 from core.results.records import DIFFERENCE_COLUMNS, difference_records
 from core.results.signature import signature
@@ -121,10 +122,10 @@ def compared(
 def row_named(table: ResultTable, name: str, field: str) -> ResultRow | None:
     """The row with this name: its own, that of its method or candidate, or its paradigm, in any case.
 
-    A number is that of a run. None where there is no such row. Raises ConfigError, which names the `field`,
-    where several fit.
+    A number is that of a run, and `MRN 0.3` stands for `MRN λ=0.3`. None where there is no such row. Raises
+    ConfigError, which names the `field`, where several fit.
     """
-    wanted = name.strip().casefold()
+    wanted = _typed(name)
     if wanted.isdecimal():
         return next((row for row in table.rows if any(int(wanted) in of.run_ids for of in row.tried)), None)
     for names in (
@@ -132,7 +133,7 @@ def row_named(table: ResultTable, name: str, field: str) -> ResultRow | None:
         lambda row: (row.method,),
         lambda row: (row.config.paradigm,),
     ):
-        fitting = [row for row in table.rows if wanted in map(str.casefold, names(row))]
+        fitting = [row for row in table.rows if wanted in map(_typed, names(row))]
         if len(fitting) > 1:
             rows = first_of([row.name for row in fitting])
             raise ConfigError(
@@ -141,6 +142,11 @@ def row_named(table: ResultTable, name: str, field: str) -> ResultRow | None:
         if fitting:
             return fitting[0]
     return None
+
+
+def _typed(name: str) -> str:
+    """The name as it is typed at a terminal: in lower case, without `λ=`."""
+    return name.strip().casefold().replace(LAMBDA, "")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ from core.store import Run, RunState
 from core.tasks.scores import PEARSON
 from core.wording import all_of, number, plural, without_shared
 
+LAMBDA = "λ="
+"""Stands before the strength of the prior in a name."""
 UNREADABLE = "made by another version"
 """The name of a run whose description cannot be read."""
 
@@ -58,19 +60,24 @@ _DATASET = re.compile(r"(?<![^:+])hub:(?:[^?+]*/)?([^?+/]+)")
 _COMMIT = re.compile(r"(?<=[?&]revision=[0-9a-f]{7})[0-9a-f]{33}")
 
 
-def corpus_name(config: RunConfig) -> str:
-    """The corpus's name: the last part of a folder or dataset, and the first digits of a commit."""
-    start, *options = _COMMIT.sub("", _DATASET.sub(r"\1", config.corpus)).split("?", 1)
+def corpus_name(config: RunConfig, hidden: Collection[str] = ()) -> str:
+    """The corpus's name, as `demo (dev=50)`: the last part of a folder or dataset, and its options.
+
+    Commits are shortened to their first digits. `hidden` options are left out.
+    """
+    start, _, query = _COMMIT.sub("", _DATASET.sub(r"\1", config.corpus)).partition("?")
+    options = [option for option in query.split("&") if option and option.partition("=")[0] not in hidden]
     kind, base = start.split(":", 1) if is_derived(config.corpus) and ":" in start else ("", start)
     names = "+".join(PurePath(folder).name or folder for folder in base.split("+"))
-    return "?".join([f"{kind}:{names}" if kind else names, *options])
+    name = f"{kind}:{names}" if kind else names
+    return f"{name} ({', '.join(options)})" if options else name
 
 
 def short_name(config: RunConfig) -> str:
-    """A short name of a configuration: `MRN 0.01`, `MTL`, `STL ner`."""
+    """A short name of a configuration: `MRN λ=0.01`, `MTL`, `STL ner`."""
     name = paradigm_name(config)
     if config.paradigm == "mrn":
-        return f"{name} {number(config.lambda_)}"
+        return f"{name} {LAMBDA}{number(config.lambda_)}"
     return " ".join((name, *config.tasks[:1])) if config.paradigm == "stl" else name
 
 
@@ -84,7 +91,7 @@ def paradigm_name(config: RunConfig) -> str:
 
 
 def run_name(run: Run) -> str:
-    """The name of a single run: `12 · MRN 0.01 · demo · seed 3`."""
+    """The name of a single run: `12 · MRN λ=0.01 · demo · seed 3`."""
     config = run.config
     if run.config_problem is not None:
         return f"{run.id} · {UNREADABLE}"
@@ -92,7 +99,7 @@ def run_name(run: Run) -> str:
 
 
 def run_names(runs: Sequence[Run], elsewhere: Collection[str] = ()) -> list[str]:
-    """Names of runs shown together, with the fields that differ: `12 · MRN 0.01 · seed 3`.
+    """Names of runs shown together, with the fields that differ: `12 · MRN λ=0.01 · seed 3`.
 
     Without fields that are shown `elsewhere`.
     """
@@ -101,7 +108,7 @@ def run_names(runs: Sequence[Run], elsewhere: Collection[str] = ()) -> list[str]
 
 
 def group_names(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Distinct names of configurations shown together: `MRN 0.01 · exact · 5 seeds`."""
+    """Distinct names of configurations shown together: `MRN λ=0.01 · exact · 5 seeds`."""
     names = []
     for group, name in zip(groups, _paradigm_names(groups), strict=True):
         seeds = {run.config.seed for run in group}
@@ -114,15 +121,8 @@ def group_names(groups: Sequence[Sequence[Run]]) -> list[str]:
 
 
 def configuration_titles(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Distinct names of configurations over a picture, λ with its symbol: `MRN, λ = 0.01 · exact`."""
-    titles = []
-    for group, name in zip(groups, _paradigm_names(groups), strict=True):
-        start, config = paradigm_name(group[0].config), group[0].config
-        has_lambda = config.paradigm == "mrn" and name.startswith(f"{start} ")
-        strength, *rest = name[len(start) + 1 :].split(" ", 1) if has_lambda else [""]
-        if "e" in strength and (config.lambda_ or 0) >= _LEAST_DECIMAL:
-            strength = format(Decimal(strength), "f")
-        titles.append(" ".join([f"{start}, λ = {strength}", *rest]) if has_lambda else name)
+    """Distinct names of configurations without their seeds: `MRN λ=0.01 · exact`."""
+    titles = _paradigm_names(groups)
     taken = Counter(titles)
     return [
         title if taken[title] == 1 else f"{title} · run {group[0].id}"
@@ -226,7 +226,7 @@ def _label(field: str) -> str:
 
 
 def shortest_names(configs: Sequence[RunConfig], elsewhere: Collection[str] = ()) -> list[str]:
-    """The shortest distinct names of configurations: `MTL`, `MRN 0.01`, `MRN 0.1 · exact`.
+    """The shortest distinct names of configurations: `MTL`, `MRN λ=0.01`, `MRN λ=0.1 · exact`.
 
     A name has the paradigm, MRN's λ, the share of the data, the encoder and its training where these differ,
     and only those other values without which it would also fit another configuration of its paradigm. A
@@ -263,8 +263,8 @@ def _always_named(configs: Sequence[RunConfig], elsewhere: Collection[str]) -> l
 
 
 def _with_lambda(paradigm: str, lambdas: Sequence[float | None]) -> list[str]:
-    """`MRN 0.01` for each λ; `MTL` where there is none."""
-    return [f"{paradigm} {text}".rstrip() for text in number_texts(lambdas)]
+    """`MRN λ=0.01` for each λ; `MTL` where there is none."""
+    return [f"{paradigm} {LAMBDA}{text}" if text else paradigm for text in number_texts(lambdas)]
 
 
 def number_texts(values: Sequence[float | None]) -> list[str]:

@@ -83,7 +83,7 @@ class ResultRow:
 
     @property
     def chosen(self) -> str:
-        """The name of the candidate that was chosen: `MRN 0.3`; empty where nothing was."""
+        """The name of the candidate that was chosen: `MRN λ=0.3`; empty where nothing was."""
         return next((of.label for of in self.candidates if self.choice and of.key == self.key), "")
 
     @cached_property

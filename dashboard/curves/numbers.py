@@ -142,7 +142,7 @@ def configurations(runs: Sequence[Run]) -> Mapping[int, Configuration]:
 
 
 def _with_corpus(names: Sequence[str], configs: Sequence[RunConfig]) -> list[str]:
-    """The names, each with its corpus where these differ: `MTL · demo` beside `MRN 0.01 · conll2003`."""
+    """The names, each with its corpus where these differ: `MTL · demo` beside `MRN λ=0.01 · conll2003`."""
     corpora = field_texts("corpus", [config.corpus for config in configs])
     if len(set(corpora)) < 2:
         return list(names)

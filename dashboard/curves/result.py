@@ -16,7 +16,7 @@ _MOST_NAMED = 6
 
 
 def result_sentence(view: CurvesView, runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> str:
-    """`MRN 0.01 ends highest, at 64.06; MTL 3.12 below`: the drawn lines by the last values of the legend.
+    """`MRN λ=0.01 ends highest, at 64.06; MTL 3.12 below`: the drawn lines by the last values of the legend.
 
     Empty while runs train, where fewer than two configurations are drawn, and where values do not compare.
     """

@@ -278,7 +278,7 @@ def _samples(system: System, reads: Collection[Reads]) -> tuple[str, list[tuple[
         columns = zip(*(_EXAMPLES[kind] for kind in kinds), strict=True)
         examples = [sample for column in columns for sample in column]
         return "these", examples[:_SAMPLES]
-    return f"the test sentences of {escape(corpus_name(config).partition('?')[0])}", mixed[:_SAMPLES]
+    return f"the test sentences of {escape(corpus_name(config).partition(' (')[0])}", mixed[:_SAMPLES]
 
 
 def _is_sample(sentence: Sentence, kind: Reads) -> bool:

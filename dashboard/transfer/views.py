@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +41,7 @@ def group_names(groups: Sequence[PairGroup]) -> list[str]:
         f"{plural(len(group.gains.pairs), 'pair')} of {plural(len(group.gains.tasks), 'task')} · "
         f"{encoder_title(field_text('encoder', group.config.encoder), group.config.encoder_training)} · "
         # The list of tasks that a derived corpus may have is long.
-        f"{re.sub(r'(?<=[?&])tasks=[^&]*&?', '', corpus_name(group.config)).rstrip('?&')}"
+        f"{corpus_name(group.config, hidden=('tasks',))}"
         for group in groups
     ]
     taken = Counter(names)

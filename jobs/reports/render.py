@@ -55,7 +55,7 @@ def best(table: ResultTable) -> str:
 
 
 def row_label(row: ResultRow, *, whole: bool = False) -> str:
-    """The row's label (or name) with how it was chosen: `MRN (best of 5 on dev: MRN 0.3)`."""
+    """The row's label (or name) with how it was chosen: `MRN (best of 5 on dev: MRN λ=0.3)`."""
     name = row.name if whole else row.label
     return f"{name} ({row.choice}: {row.chosen})" if row.choice else name
 

@@ -119,7 +119,7 @@ def _zoom_holds_over_updates(page: Page, live: Live) -> None:
     page.mouse.move(box["x"] + 0.7 * box["width"], top)
     of_mtl = [f"MTL · seed {seed}" for seed in (1, 2, 3, 4)]
     tip = _await(page, "(chart) => chart.tip.length > 0")["tip"]
-    assert sorted(tip) == ["MRN 0.01 · seed 1", *of_mtl]
+    assert sorted(tip) == ["MRN λ=0.01 · seed 1", *of_mtl]
     live.train(801, 850)
     after = _await(page, "(chart) => chart.last === 850")
     assert after["range"] == zoomed["range"]

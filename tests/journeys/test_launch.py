@@ -46,7 +46,7 @@ def test_a_sweep_is_listed_and_timed_before_the_button(page: Page, filled_labora
     page.get_by_text("The same from a terminal").click()
     expect(page.get_by_text("--lambda")).to_be_visible()
     table = page.locator(".sheet")
-    for row in ("MRN 0.02", "MRN 0.2", "2 seeds, all in the store"):
+    for row in ("MRN λ=0.02", "MRN λ=0.2", "2 seeds, all in the store"):
         expect(table.get_by_text(row, exact=True)).to_be_visible()
     # The plan stays in sight beside whatever part of the form is looked at.
     page.get_by_text("More settings").scroll_into_view_if_needed()

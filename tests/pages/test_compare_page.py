@@ -269,7 +269,7 @@ def test_encoders_stand_in_blocks_with_published_figures_beside(open_page: Open)
     assert list(sheets(app)[0].index) == [
         "bert-base-cased, fine-tuned",
         "MTL",
-        "MRN 0.05",
+        "MRN λ=0.05",
         "MTL, published (table 1)",
         "MRN, published (table 1)",
         "bert-base-cased, frozen",
@@ -317,7 +317,7 @@ def test_scores_against_a_number_are_shown_where_configurations_differ_in_it_alo
             finished_run(mtl(seed, paradigm="mrn", **{"lambda": value}), score)
     first, second, _ = (run.id for run in Store.open().runs() if run.config.seed == 1)
     (drawn,) = figures(app := open_page("compare"), "compare_against")
-    assert "One method: dev chose MRN 0.1, best of 3 on dev." in words(app)
+    assert "One method: dev chose MRN λ=0.1, best of 3 on dev." in words(app)
     assert "They differ in λ." in words(app.segmented_control(key="rows").set_value("every").run())
     assert [trace["y"] for trace in drawn["data"]] == [pytest.approx([81, 84, 87])] * 2
     app.segmented_control(key="lines").set_value("tasks").run()
@@ -458,13 +458,13 @@ def test_a_row_a_method_decides_what_every_row_leaves_undecided(open_page: Open)
     assert list(app.selectbox(key="of").options) == ["STL", "MTL", "MRN"]
     assert "MRN scores higher than MTL on pos (+1.44) and ner (+1.44)." in words(app)
     assert (
-        "MRN: MRN 0.1, best of 5 on dev. p over seeds decides, corrected for all 3 tested pairs of rows "
+        "MRN: MRN λ=0.1, best of 5 on dev. p over seeds decides, corrected for all 3 tested pairs of rows "
         "on a task (Holm); each interval is of its difference alone." in words(app)
     )
-    assert list(sheets(app)[0].index)[2].replace("\\", "") == "MRN (best of 5 on dev: MRN 0.1)"
+    assert list(sheets(app)[0].index)[2].replace("\\", "") == "MRN (best of 5 on dev: MRN λ=0.1)"
     app.segmented_control(key="rows").set_value("every").run()
     assert len(sheets(app)[0]) == 7
-    assert "MRN 0.1 against MTL: undecided on pos and ner." in words(app)
+    assert "MRN λ=0.1 against MTL: undecided on pos and ner." in words(app)
     assert "corrected for all 21 tested pairs of rows on a task (Holm)" in words(app)
 
 
@@ -472,12 +472,12 @@ def test_a_method_unfolds_to_its_candidates(open_page: Open) -> None:
     seven_rows()
     app = open_page("compare")
     (fold,) = [fold for fold in app.expander if "best of 5" in fold.label]
-    assert fold.label.replace("\\", "") == "MRN: best of 5 on dev, MRN 0.1"
+    assert fold.label.replace("\\", "") == "MRN: best of 5 on dev, MRN λ=0.1"
     app.session_state["candidates_MRN"] = True
     app.run()
     candidates = sheets(app)[1]
     names = [name.replace("\\", "") for name in candidates.index]
-    assert names == [f"MRN {value}" for value in (0.001, 0.003, 0.01, 0.03, 0.1)]
+    assert names == [f"MRN λ={value}" for value in (0.001, 0.003, 0.01, 0.03, 0.1)]
     assert [text.replace("\\", "") for text in candidates["Mean dev score"]] == [
         "66.07", "66.08", "66.09", "66.10", "**66.11**",
     ]  # fmt: skip
@@ -489,9 +489,9 @@ def test_the_reader_chooses_the_family(open_page: Open) -> None:
     """Three tests decide less than the two against MTL alone."""
     seven_rows()
     app = open_page("compare", rows="Every row")
-    assert "MRN 0.1 against MTL: undecided" in words(app)
+    assert "MRN λ=0.1 against MTL: undecided" in words(app)
     app.segmented_control(key="family").set_value("baseline").run()
-    assert "MRN 0.1 scores higher than MTL on pos (+1.44) and ner (+1.44)." in words(app)
+    assert "MRN λ=0.1 scores higher than MTL on pos (+1.44) and ner (+1.44)." in words(app)
     assert "corrected for the 6 tested differences from MTL on a task (Holm)" in words(app)
     assert "Bold: higher than MTL: p over the seeds that both have, corrected for all rows" in words(app)
     app.selectbox(key="to").select("STL").run()

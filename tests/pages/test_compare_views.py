@@ -130,7 +130,7 @@ class TestTable:
         assert "| MTL | 81.00 ± 1.00 |" in markdown(sheet)
         uneven = markdown(score_sheet(of(mtl=[0.80, 0.81], mrn=[0.83]), "demo"))
         assert "| MTL | 80.50 ± 0.71 (2) |" in uneven
-        assert "| MRN 0.003 | 83.00 (1) |" in uneven
+        assert "| MRN λ=0.003 | 83.00 (1) |" in uneven
 
 
 WITHIN = "equivalent within 0.05"
@@ -144,7 +144,7 @@ def test_the_first_pair_is_chosen_on_common_dev_seeds() -> None:
     _, table = tabled(made)
     pair = default_pair(table)
     assert pair is not None
-    assert table.row(pair[0]).name == "MRN 0.1"
+    assert table.row(pair[0]).name == "MRN λ=0.1"
 
 
 class TestAnswers:
@@ -264,7 +264,7 @@ class TestDifferences:
         assert [record["p_sentences_holm"] for record in records] == [None, 0.01]
         assert [record["sentences"] for record in records] == [None, 100]
         text = latex(difference_sheet(tested, table, base.key, "demo"))
-        assert r"MRN 0.003 & ner & +3.00 & undecided & 2 & -- & -- & 0.010" in text
+        assert r"MRN $\lambda$=0.003 & ner & +3.00 & undecided & 2 & -- & -- & 0.010" in text
 
     def test_only_the_same_sentences_can_be_exchanged(self) -> None:
         gold = [["B-PER", "O"], ["O"]]
@@ -317,11 +317,11 @@ class TestWordEncoders:
         )  # fmt: skip
         assert {block: [row.label for row in rows] for block, rows in table.blocks.items()} == {
             "word vectors": [
-                "STL · bilstm", "MTL · bilstm", "MTL · lstm-d", "MTL · sc-lstm", "MRN 0.001 · bilstm",
+                "STL · bilstm", "MTL · bilstm", "MTL · lstm-d", "MTL · sc-lstm", "MRN λ=0.001 · bilstm",
             ],
             "minilm, frozen": ["MTL"],
         }  # fmt: skip
-        assert [row.name for row in table.rows][-2:] == ["MRN 0.001 · bilstm", "MTL · minilm, frozen"]
+        assert [row.name for row in table.rows][-2:] == ["MRN λ=0.001 · bilstm", "MTL · minilm, frozen"]
         alone = over(("bilstm", "mtl", MTL), ("bilstm", "stl", STL))
         assert set(alone.blocks) == {"bilstm"}
         folders = over(("/a/one/bert", "mtl", MTL), ("/a/two/bert", "mtl", MTL))

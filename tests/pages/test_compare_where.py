@@ -115,7 +115,7 @@ def test_what_cannot_be_answered_is_a_sentence(open_page: Open, laboratory: Path
     filled(seeds=(1, 2), with_predictions=False)
     app = open_page("compare", closer="Where", to="MTL", task="ner")
     assert problems(app) == []
-    assert "No test predictions of MRN 0.001 and MTL on ner are stored" in words(app)
+    assert "No test predictions of MRN λ=0.001 and MTL on ner are stored" in words(app)
     assert figures(app, "where_forest") == []
 
 

@@ -67,7 +67,7 @@ def test_a_line_per_run_in_a_panel_per_task(finished: Filled) -> None:
     view = read([stl, *mrn], Display("epoch", "lines"), "dev-score")
     assert [(line.key, line.configuration.rank, line.name) for line in view.large.lines] == [
         (str(stl.id), 0, "STL · seed 3"),
-        (str(mrn[0].id), 1, "MRN 0.01 · seed 1"),
+        (str(mrn[0].id), 1, "MRN λ=0.01 · seed 1"),
     ]
     assert [(panel.task, len(panel.lines)) for panel in view.small] == [("pos", 1), ("chunk", 1), ("ner", 2)]
     line = view.large.lines[0]
@@ -286,7 +286,7 @@ def test_the_table_has_every_point_as_it_was_stored(finished: Filled) -> None:
     of_ner = table[(table["run"] == runs[0].id) & (table["task"] == "ner")]
     (stored,) = Store.open().metrics([runs[0].id], MetricKey("ner", "dev", "score"))
     assert of_ner["value"].tolist() == stored.value.tolist()
-    assert set(table["configuration"]) == {"MRN 0.01", "STL"}
+    assert set(table["configuration"]) == {"MRN λ=0.01", "STL"}
     smoothed = numbers.point_table(runs, series, 0.6)
     assert list(smoothed) == [*fields, "smoothed 0.6"]
     assert smoothed["value"].tolist() == table["value"].tolist()
@@ -497,7 +497,7 @@ def test_each_line_has_its_name_and_last_value_at_its_end(log_y: bool) -> None:
     "middle", ["sentiment/train", "a corpus with a name of far over sixty letters, which nobody reads"]
 )
 def test_names_at_ends_are_shortened_but_never_the_same(middle: str) -> None:
-    names = [f"MRN 0.01 · {middle} {number} · fine-tuned" for number in (1, 2)]
+    names = [f"MRN λ=0.01 · {middle} {number} · fine-tuned" for number in (1, 2)]
     chart = drawn(*(line(str(rank), "mrn", rank, name=name) for rank, name in enumerate(names)))
     texts = [end["text"] for end in chart.layout["annotations"]]
     assert len({text.split("> ", 1)[1] for text in texts}) == 2
@@ -508,8 +508,8 @@ def test_lines_of_several_corpora_name_theirs(finished: Filled) -> None:
     configs = (mtl.config, mrn.config, mrn.config.with_(corpus="conll2003"))
     runs = [dataclasses.replace(mtl, id=number, config=config) for number, config in enumerate(configs)]
     names = [of.name for of in numbers.configurations(runs).values()]
-    assert names == ["MTL · demo", "MRN 0.01 · demo", "MRN 0.01 · conll2003"]
-    assert [of.name for of in numbers.configurations(runs[:2]).values()] == ["MTL", "MRN 0.01"]
+    assert names == ["MTL · demo", "MRN λ=0.01 · demo", "MRN λ=0.01 · conll2003"]
+    assert [of.name for of in numbers.configurations(runs[:2]).values()] == ["MTL", "MRN λ=0.01"]
 
 
 def test_runs_on_different_data_are_said_not_to_compare(open_page: Open, finished: Filled) -> None:

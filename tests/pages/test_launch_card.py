@@ -39,7 +39,7 @@ def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, w
     first, second = done(seed=1), done(seed=2)
     app = open_page("launch", **_MRN_ALONE)
     assert planned(app) == 3
-    assert listed(app) == [("MRN 0.003", "3 seeds, 2 in the store")]
+    assert listed(app) == [("MRN λ=0.003", "3 seeds, 2 in the store")]
     app.button(key="launch").click().run()
     assert [run.config.seed for run in Store.open().runs()] == [3, 2, 1]
     assert workers
@@ -54,7 +54,7 @@ def test_runs_that_are_there_are_used_and_the_others_launched(open_page: Open, w
     assert app.button(key="to_answer").proto.type == "primary"
     # To train all anew is still possible.
     app.button(key="launch_again").click().run()
-    assert listed(app) == [("MRN 0.003", "3 seeds")]
+    assert listed(app) == [("MRN λ=0.003", "3 seeds")]
     app.button(key="launch").click().run()
     assert sorted(run.config.seed for run in Store.open().runs()) == [1, 1, 2, 2, 3, 3]
     assert on_card(app)[0] == "3 runs queued"

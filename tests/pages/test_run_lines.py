@@ -79,8 +79,8 @@ def test_a_corpus_has_a_table_of_its_own_tasks(memory: Store) -> None:
     assert (first.tasks, demo.tasks) == (("upos", "xpos"), ("pos", "ner"))
     assert first.shared == "λ 0.001 · upos, xpos · bert-base-cased, fine-tuned · 3 epochs"
     assert demo.shared == "pos, ner · bert-base-cased, fine-tuned · 3 epochs"
-    assert [line.name for line in demo.lines] == ["MRN 0.001 · 5% of the data", "MTL · 100% of the data"]
-    assert demo.names(_IN_COLUMNS) == ["MRN 0.001", "MTL"]
+    assert [line.name for line in demo.lines] == ["MRN λ=0.001 · 5% of the data", "MTL · 100% of the data"]
+    assert demo.names(_IN_COLUMNS) == ["MRN λ=0.001", "MTL"]
     assert demo.names(("encoder",)) == [line.name for line in demo.lines]
 
 
@@ -240,7 +240,7 @@ class TestDifferences:
             "These 10 runs are 2 configurations. They differ in alignment; the seeds are not the same."
         )
         frame = differences(runs)
-        assert list(frame.columns) == ["MRN 0.001 · exact", "MRN 0.001 · disjoint"]
+        assert list(frame.columns) == ["MRN λ=0.001 · exact", "MRN λ=0.001 · disjoint"]
         assert list(frame.loc["Alignment"]) == ["exact", "≠ disjoint"]
         assert list(frame.loc["Seeds"]) == ["0, 1, 2, 3, 4, 5, 6, 7, 8", "≠ 9"]
 
@@ -368,12 +368,12 @@ class TestSeeds:
             scored(seed, mtl, text_hash="a", paradigm="mtl")
             scored(seed, mrn, text_hash="b")
         (table,) = page(Store.open()).tables
-        assert [line.name for line in table.lines] == ["MRN 0.001 · text b", "MTL · text a"]
+        assert [line.name for line in table.lines] == ["MRN λ=0.001 · text b", "MTL · text a"]
         assert table.best("test", "pos") == set()
         for seed in range(3):
             scored(seed, 0.8 + seed / 1000, text_hash="b", paradigm="mtl")
         (table,) = page(Store.open()).tables
-        assert {table.lines[place].name for place in table.best("test", "pos")} == {"MRN 0.001 · text b"}
+        assert {table.lines[place].name for place in table.best("test", "pos")} == {"MRN λ=0.001 · text b"}
 
     def test_what_is_bold_is_higher_than_lines_on_other_pages(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(views, "PAGE", 2)
@@ -431,7 +431,7 @@ class TestSeeds:
         store.add_result(failed, split_result("test", 0.1))
         store.finish(failed, RunState.FAILED)
         shown = [(line.name, mean(line, "test", "pos")) for line in page(store, sort="test-pos").lines]
-        expected = {"MRN 0.001 · text b": 0.75, "MTL · text a": 0.6, "MRN 0.001 · text a": 0.4}
+        expected = {"MRN λ=0.001 · text b": 0.75, "MTL · text a": 0.6, "MRN λ=0.001 · text a": 0.4}
         assert dict(shown) == pytest.approx(expected)
         assert [name for name, _ in shown] == list(expected)
         for bound in (30, 45, 65, 74.9, 75.1):

@@ -81,7 +81,7 @@ def test_a_name_has_what_no_column_shows(open_page: Open) -> None:
     Store.open().add_runs([config(), config(fraction=0.05, encoder="bilstm")])
     app = open_page("runs")
     shown = listed(app)
-    assert list(shown["Name"]) == ["MRN 0.001", "MRN 0.001"]
+    assert list(shown["Name"]) == ["MRN λ=0.001", "MRN λ=0.001"]
     assert len(set(zip(shown["Share"], shown["Encoder"], strict=True))) == 2
     app.multiselect(key="columns").set_value(["State"]).run()
     assert [name.count(" · ") for name in listed(app)["Name"]] == [2, 2]
@@ -190,7 +190,7 @@ def test_several_chosen_runs_show_their_differences(
     open_page: Open, finished: Filled, doubled_values: list[str]
 ) -> None:
     app = open_page("runs", run="1,2")
-    assert list(table(app, "MRN 0.1").loc["λ"]) == ["0.01", "≠ 0.1"]
+    assert list(table(app, "MRN λ=0.1").loc["λ"]) == ["0.01", "≠ 0.1"]
     shown = {"Compare", "Curves", "Relations", "Tag", "Clone", "Archive"}
     assert shown <= {*labels(app, "page_link"), *(button.label for button in app.button)}
     assert not {"Stop", "Resume", "Retry", "Restore"} & {button.label for button in app.button}
@@ -200,7 +200,7 @@ def test_several_chosen_runs_show_their_differences(
 
 def test_one_run_has_a_page_of_its_own(open_page: Open, finished: Filled) -> None:
     app = open_page("run", id="2")
-    assert app.title[0].value.replace("\\", "") == "Run 2 · MRN 0.1 · demo · seed 1"
+    assert app.title[0].value.replace("\\", "") == "Run 2 · MRN λ=0.1 · demo · seed 1"
     assert {"All runs", "The 3 runs of this configuration"} <= set(labels(app, "page_link"))
     assert not run_tables(app)
     press(app, "Archive")
@@ -323,7 +323,7 @@ def test_means_stand_before_their_spread_and_names_are_what_they_are(open_page: 
 def test_ticks_choose_the_runs_of_lines_and_leave_others(open_page: Open, finished: Filled) -> None:
     app = open_page("runs", run="7,1,2")
     before = {line["name"]: (line["runs"], line["chosen"]) for line in run_tables(app)[0]["lines"]}
-    weak, strong = before["MRN 0.01 · cooccurrence"], before["MRN 0.1"]
+    weak, strong = before["MRN λ=0.01 · cooccurrence"], before["MRN λ=0.1"]
     assert (weak[1], strong[1]) == (2, 1)
 
     def ticked() -> None:

@@ -50,13 +50,13 @@ def test_models_are_named_by_configuration_and_stl_runs_of_a_seed_are_one() -> N
     assert named(weak, run(1, seed=2), stl(3, "pos"), stl(4, "ner", sweep="other"), strong) == [
         ("STL", {"seed 1": [3, 4]}),
         ("MTL", {"seed 2": [1]}),
-        ("MRN 0.1", {"seed 1": [7]}),
-        ("MRN 0.01", {"seed 1": [8]}),
+        ("MRN λ=0.1", {"seed 1": [7]}),
+        ("MRN λ=0.01", {"seed 1": [8]}),
     ]
     assert list(asked_systems(configurations([run(1), run(2, seed=2), weak]))) == [
         "MTL · seed 1",
         "MTL · seed 2",
-        "MRN 0.01",
+        "MRN λ=0.01",
     ]
 
 

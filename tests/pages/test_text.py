@@ -172,7 +172,7 @@ def test_marks_of_spans() -> None:
 
 
 def test_names_are_choices_as_they_are_unless_they_have_a_meaning() -> None:
-    for name in ("pos", "named_entities", "MRN 0.01", "MTL − STL", "4 seeds, frozen", "ner-2", "名詞"):
+    for name in ("pos", "named_entities", "MRN λ=0.01", "MTL − STL", "4 seeds, frozen", "ner-2", "名詞"):
         assert option(name) == name
     marked = ("**a**", "_a_", "a _b_ c", "[a](b)", "<b>", "$x$", ":red[a]", "`a`")
     for name in (*marked, "www.a.b", "a@b.c", "a--b"):
@@ -191,12 +191,12 @@ def test_nothing_prints_a_negative_zero() -> None:
     [
         ("demo", "demo"),
         ("/some/where/mine", "mine"),
-        ("demo?dev=3", "demo?dev=3"),
-        ("apart:demo+/some/where/mine?tokens=2", "apart:demo+mine?tokens=2"),
+        ("demo?dev=3", "demo (dev=3)"),
+        ("apart:demo+/some/where/mine?tokens=2", "apart:demo+mine (tokens=2)"),
         ("C:\\corpora\\mine", "C:\\corpora\\mine"),
         ("hub:/some/where/mine", "mine"),
-        (f"hub:nyu-mll/glue?config=cola&revision={'0123456789' * 4}", "glue?config=cola&revision=0123456"),
-        ("joined:hub:a/b?config=x+hub:c/d+demo&train=3", "joined:b?config=x+d+demo&train=3"),
+        (f"hub:nyu-mll/glue?config=cola&revision={'0123456789' * 4}", "glue (config=cola, revision=0123456)"),
+        ("joined:hub:a/b?config=x+hub:c/d+demo&train=3", "joined:b (config=x+d+demo, train=3)"),
     ],
 )
 def test_a_corpus_is_named_without_the_paths_of_its_folders(corpus: str, name: str) -> None:
@@ -216,23 +216,23 @@ def config(paradigm: str = "mrn", seed: int = 1, **more: object) -> RunConfig:
 
 def test_names_have_what_differs_and_nothing_else() -> None:
     weak, strong = config("mrn", lambda_=0.01), config("mrn", lambda_=0.1)
-    assert shortest_names([weak, config("mtl")]) == ["MRN 0.01", "MTL"]
-    assert shortest_names([weak, strong]) == ["MRN 0.01", "MRN 0.1"]
+    assert shortest_names([weak, config("mtl")]) == ["MRN λ=0.01", "MTL"]
+    assert shortest_names([weak, strong]) == ["MRN λ=0.01", "MRN λ=0.1"]
     # Both λ are defaults, of one training and of another: their names are no sweep.
     frozen = config("mrn", encoder_training="frozen")
-    assert shortest_names([weak, frozen]) == ["MRN 0.01 · full", "MRN 0.003 · frozen"]
+    assert shortest_names([weak, frozen]) == ["MRN λ=0.01 · full", "MRN λ=0.003 · frozen"]
     stl, mtl = config("stl", encoder_training="frozen"), config("mtl")
-    assert shortest_names([stl, frozen]) == ["STL", "MRN 0.003"]
+    assert shortest_names([stl, frozen]) == ["STL", "MRN λ=0.003"]
     plain = config("mtl", encoder_training="frozen")
     assert shortest_names([stl, mtl, plain, plain.with_(precision="fp32"), frozen]) == [
         "STL · frozen",
         "MTL · full",
         "MTL · frozen",
         "MTL · frozen · precision fp32",
-        "MRN 0.003 · frozen",
+        "MRN λ=0.003 · frozen",
     ]
     sweep = [config("mrn", lambda_=value) for value in (0.0003, 0.001, 0.03)]
-    assert shortest_names(sweep) == ["MRN 0.0003", "MRN 0.001", "MRN 0.03"]
+    assert shortest_names(sweep) == ["MRN λ=0.0003", "MRN λ=0.001", "MRN λ=0.03"]
     shares = shortest_names([config("mtl"), config("mtl", fraction=0.05)])
     assert shares == ["MTL · 100% of the data", "MTL · 5% of the data"]
     plain, budget = config("mtl"), config("mtl", batch_tokens=512)
@@ -396,7 +396,7 @@ def test_a_chip_stands_for_the_chosen_seeds_of_a_configuration(finished: Filled)
     app = _open(run=f"{second},{other},{first}")
     (chips,) = app.multiselect
     assert chips.value == [f"{second},{first}", str(other)]
-    assert chips.options[:2] == ["MRN 0.01 · 77 epochs · 2 seeds", "MRN 0.01 · 78 epochs · seed 1"]
+    assert chips.options[:2] == ["MRN λ=0.01 · 77 epochs · 2 seeds", "MRN λ=0.01 · 78 epochs · seed 1"]
     app.multiselect(key="x").set_value([str(other), f"{third},{second},{first}"]).run()
     assert words(app) == f"picked {[other, third, second, first]}"
     assert app.query_params["run"] == f"{other},{third},{second},{first}"

@@ -194,7 +194,7 @@ def test_differences_are_a_forest_with_the_verdicts_of_compare(laboratory: Path)
     assert pos["x"] == pytest.approx((3.1667,), abs=1e-3)
     assert pos["marker"]["symbol"] == ("circle",)
     assert "higher, +3.17" in pos["text"][0]
-    assert list(figure.layout["yaxis"]["ticktext"]) == ["MRN 0.001"]
+    assert list(figure.layout["yaxis"]["ticktext"]) == ["MRN λ=0.001"]
     assert "over MTL" in figure.layout["xaxis"]["title"]["text"]
 
 

@@ -124,7 +124,7 @@ def test_the_verb_writes_the_mapping_and_says_what_a_cut_costs(lab: Laboratory, 
     (loss,) = losses
     assert loss.sentence in said
     # Rows are named by what was cut, not by the file of the mapping.
-    assert [row.name for row in (loss.row, loss.base)] == ["MRN 0.001 · without a–b", "MRN 0.001 · exact"]
+    assert [row.name for row in (loss.row, loss.base)] == ["MRN λ=0.001 · without a–b", "MRN λ=0.001 · exact"]
     assert "share no row" in lab.refusal("relations", str(runs[0]), "--cut", "a:N,b:V")
     assert "add --cut" in lab.refusal("relations", str(runs[0]), "--launch")
     assert "of one run" in lab.refusal("relations", "1", "2", "--cut", "a,b")

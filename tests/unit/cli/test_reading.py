@@ -115,7 +115,7 @@ class TestResults:
         table = lab.answer("results").splitlines()
         assert "71.00 (1)" in table[1]
         assert "72.00 ± 1.00 (3)" in table[2]
-        assert [line.split("  ")[0] for line in table[1:]] == ["MTL", "MRN 0.001"]
+        assert [line.split("  ")[0] for line in table[1:]] == ["MTL", "MRN λ=0.001"]
         assert [row["configuration"] for row in lab.json("results", str(mtl))] == ["MTL", "MTL"]
 
     def test_published_figures_stand_beside_what_was_trained_as_there(self, lab: Laboratory) -> None:
@@ -179,39 +179,39 @@ class TestResults:
                 "auto_alignment",
                 [{}, {}, {"alignment": "exact", "alignment_reason": "an older version chose it"}],
                 [
-                    ("MRN 0.001 · cooccurrence", ["cooccurrence"], "1 2"),
-                    ("MRN 0.001 · exact", ["exact"], "3"),
+                    ("MRN λ=0.001 · cooccurrence", ["cooccurrence"], "1 2"),
+                    ("MRN λ=0.001 · exact", ["exact"], "3"),
                 ],
                 "cooccurrence in 2 runs: 1 to 2; exact in run 3",
             ),
             (
                 "text",
                 [{"text_hash": "aaaabbbb"}, {"text_hash": "bbbbcccc"}],
-                [("MRN 0.001", "aaaabbbb", "1"), ("MRN 0.001", "bbbbcccc", "2")],
+                [("MRN λ=0.001", "aaaabbbb", "1"), ("MRN λ=0.001", "bbbbcccc", "2")],
                 "text bbbbcc in run 2; text aaaabb in run 1",
             ),
             (
                 "text",
                 [{"text_hash": "aaaabbbb"}, {"text_hash": "bbbbcccc-2"}],
-                [("MRN 0.001", "aaaabbbb", "1"), ("MRN 0.001", "bbbbcccc-2", "2")],
+                [("MRN λ=0.001", "aaaabbbb", "1"), ("MRN λ=0.001", "bbbbcccc-2", "2")],
                 "Earlier versions hashed a text without deprel and features",
             ),
             (
                 "text",
                 [{"text_hash": "a", "repeats": (Repeat("test", "train", 15, 20),)}, {"text_hash": "a"}],
-                [("MRN 0.001", "a", "1 2")],
+                [("MRN λ=0.001", "a", "1 2")],
                 "15 of 20 test sentences are in train, word for word.",
             ),
             (
                 "precision",
                 [{"precision": "fp32"}, {"precision": "fp32"}, {"precision": "bf16"}],
-                [("MRN 0.001 · fp32", "fp32", "1 2"), ("MRN 0.001 · bf16", "bf16", "3")],
+                [("MRN λ=0.001 · fp32", "fp32", "1 2"), ("MRN λ=0.001 · bf16", "bf16", "3")],
                 "fp32 in 2 runs: 1 to 2; bf16 in run 3",
             ),
             (
                 "text",
                 [{}, {"text_hash": "abc"}],
-                [("MRN 0.001", "abc", "1 2")],
+                [("MRN λ=0.001", "abc", "1 2")],
                 "We assume that run 1 used the same text",
             ),
         ],
@@ -302,14 +302,14 @@ class TestRelations:
             for seed in (1, 2, 3)
         ]
         (table,) = lab.json("relations", *map(str, runs))["configurations"]
-        assert table["configuration"] == "MRN 0.001 · 3 seeds"
+        assert table["configuration"] == "MRN λ=0.001 · 3 seeds"
         assert table["mode"] == "task"
         (pair,) = table["pairs"]
         assert (pair["first"], pair["second"], pair["seeds"]) == ("pos", "ner", 3)
         assert pair["low"] < pair["mean"] < pair["high"]
         # One run: its configuration's seeds. As a table and as CSV the same pairs.
         assert lab.json("relations", str(runs[0]), "--verdicts")["configurations"] == [table]
-        assert lab.answer("relations", *map(str, runs)).startswith("MRN 0.001 · 3 seeds. ")
+        assert lab.answer("relations", *map(str, runs)).startswith("MRN λ=0.001 · 3 seeds. ")
         lines = lab.answer("relations", *map(str, runs), "--csv").splitlines()
         assert lines[0].startswith("configuration,mode,first,second,mean,low,high,seeds,p_holm,verdict")
         refused = lab.refusal("relations", *map(str, runs), "--numbers")

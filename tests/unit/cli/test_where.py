@@ -30,7 +30,7 @@ def gained(lab: Laboratory) -> list[int]:
 def test_the_verb_names_the_planted_bucket(lab: Laboratory, gained: list[int]) -> None:
     out = lab.answer("compare", "--where", "--task", "ner")
     headline = out.splitlines()[0]
-    assert headline.startswith("On ner MRN 0.001 gains over MTL with words unseen in training, +")
+    assert headline.startswith("On ner MRN λ=0.001 gains over MTL with words unseen in training, +")
     assert headline.endswith("; elsewhere undecided.")
     assert "through words unseen in training" in out
     assert all(kind in out for kind in (*ERROR_KINDS, *SCHEMES))
@@ -114,7 +114,7 @@ def test_dev_sentences_that_differ_by_seed_decide_nothing(lab: Laboratory) -> No
 
 def test_what_cannot_be_answered_is_a_sentence(lab: Laboratory) -> None:
     fill(lab.store, RunConfig.build(**DEMO), seeds=(1, 2), with_predictions=False)
-    assert "No test predictions of MRN 0.001 and MTL on pos are stored for a common seed" in lab.refusal(
+    assert "No test predictions of MRN λ=0.001 and MTL on pos are stored for a common seed" in lab.refusal(
         "compare", "--where"
     )
     assert "'chunk' has no test score; name pos, ner" in lab.refusal("compare", "--where", "--task", "chunk")

@@ -67,7 +67,7 @@ def test_without_a_past_run_there_is_no_estimate(store: Store, corpus: Path, clo
     assert (unknown.runs, unknown.seconds, unknown.span) == ((None,), None, None)
     assert unknown.basis == "no estimate: no run of this kind was trained on this data and machine"
     assert plan_rows([conll_config(corpus)], [None], unknown) == [
-        {"Configuration": "MRN 0.001", "Runs": Entry(1, form=","), "Of": "1 seed"}
+        {"Configuration": "MRN λ=0.001", "Runs": Entry(1, form=","), "Of": "1 seed"}
     ]
     ended(store, clock, conll_config(corpus, batch_size=4), start=1, per_word=1)
     some = cost(store, [conll_config(corpus, batch_size=4), conll_config(corpus, encoder_training="frozen")])

@@ -111,9 +111,13 @@ def test_a_run_without_a_control_has_the_id_that_it_had() -> None:
 def test_names_and_tables_tell_controls_apart(store: Store) -> None:
     ids = store.add_runs([config(), config(permuted="ner"), config(permuted="pos")])
     runs = sorted(store.runs(ids), key=lambda run: run.id)
-    assert run_name(runs[1]) == f"{ids[1]} · MRN control (ner permuted) 0.001 · demo · seed 1"
+    assert run_name(runs[1]) == f"{ids[1]} · MRN control (ner permuted) λ=0.001 · demo · seed 1"
     names = shortest_names([run.config for run in runs])
-    assert names == ["MRN 0.001", "MRN control (ner permuted) 0.001", "MRN control (pos permuted) 0.001"]
+    assert names == [
+        "MRN λ=0.001",
+        "MRN control (ner permuted) λ=0.001",
+        "MRN control (pos permuted) λ=0.001",
+    ]
     assert [group.name for group in group_by_data(runs)] == [
         "demo",
         "demo, ner permuted",

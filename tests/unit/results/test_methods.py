@@ -49,7 +49,7 @@ def test_configurations_that_differ_in_numbers_are_candidates_of_one_method() ->
         config(lambda_=value, seed=seed): (value + 0.5, 0.7) for value in (0.01, 0.1, 0.3) for seed in (1, 2)
     }
     mrn[config(lambda_=0.1, epochs=9)] = (0.1, 0.99)
-    assert found(mrn | {config("mtl"): (0.5, 0.5)}) == {"MTL": (1, "MTL"), "MRN": (4, "MRN 0.3")}
+    assert found(mrn | {config("mtl"): (0.5, 0.5)}) == {"MTL": (1, "MTL"), "MRN": (4, "MRN λ=0.3")}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_method_is_what_is_not_searched(fields: dict[str, Any], other: dict[st
 def test_dev_chooses_among_candidates_on_common_seeds_only() -> None:
     """λ 0.1 is better with the seeds that both have; λ 0.3 was trained with the easy one alone."""
     made = {config(lambda_=0.1, seed=seed): (dev, 0.7) for seed, dev in ((1, 0.5), (2, 0.5), (3, 0.9))}
-    assert found(made | {config(lambda_=0.3, seed=3): (0.8, 0.9)}) == {"MRN": (2, "MRN 0.1")}
+    assert found(made | {config(lambda_=0.3, seed=3): (0.8, 0.9)}) == {"MRN": (2, "MRN λ=0.1")}
     assert found(made | {config(lambda_=0.3, seed=4): (0.99, 0.9)}) == {"MRN": (2, None)}
 
 
@@ -95,7 +95,7 @@ def test_a_family_is_of_methods_not_of_candidates() -> None:
     compared = by_method(table)
     assert [(row.name, row.choice, row.chosen) for row in compared.rows] == [
         ("MTL", "", ""),
-        ("MRN", "best of 5 on dev", "MRN 0.05"),
+        ("MRN", "best of 5 on dev", "MRN λ=0.05"),
     ]
     mtl, mrn = (row.key for row in compared.rows)
     assert {pair: of.verdict for pair, of in compared.comparisons["pos"].items()} == {
@@ -104,7 +104,7 @@ def test_a_family_is_of_methods_not_of_candidates() -> None:
     }
     assert compared.bold == {(mrn, "pos")}
     assert table.comparisons["pos"][mrn, mtl].verdict == UNDECIDED
-    assert table.row(mrn).name == "MRN 0.05"
+    assert table.row(mrn).name == "MRN λ=0.05"
     assert [of.name for of in compared.row(mrn).candidates] == [
         row.name for row in table.rows if row.config.paradigm == "mrn"
     ]
@@ -145,7 +145,7 @@ def test_what_matters_decides_what_is_equivalent() -> None:
 def test_candidates_that_dev_cannot_compare_have_a_row_each_and_a_note() -> None:
     made = {config(lambda_=0.1, seed=1): (0.5, 0.7), config(lambda_=0.3, seed=2): (0.8, 0.9)}
     compared = by_method(table_of(made))
-    assert [(row.name, row.choice) for row in compared.rows] == [("MRN 0.1", ""), ("MRN 0.3", "")]
+    assert [(row.name, row.choice) for row in compared.rows] == [("MRN λ=0.1", ""), ("MRN λ=0.3", "")]
     assert "Dev cannot choose among the 2 configurations of MRN" in compared.notes[-1]
 
 
@@ -210,7 +210,7 @@ def test_verdicts_are_counted_by_method_over_several_data() -> None:
     """MRN has one λ on the second data: its row has another name there, its method has not."""
     few = {run: of for run, of in five_lambdas().items() if run.lambda_ in (None, 0.05)}
     tables = [by_method(table_of(made)) for made in (five_lambdas(), few)]
-    assert [table.rows[1].name for table in tables] == ["MRN", "MRN 0.05"]
+    assert [table.rows[1].name for table in tables] == ["MRN", "MRN λ=0.05"]
     deltas = [delta for table in tables for delta in differences(table, table.rows[0].key)]
     counts = verdict_counts(deltas)
     assert counts == {("MRN", "MTL"): {HIGHER: 2}}

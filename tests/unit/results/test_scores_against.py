@@ -248,7 +248,7 @@ def test_the_baselines_of_a_series_are_those_on_its_data_the_nearest_first() -> 
     )
     names = [base.name for base in baselines(series, runs)]
     assert (
-        names == ["MTL · 5 epochs", "MTL · 9 epochs", "STL", "MRN 0.01", "λ 0.001", "λ 0.01", "λ 0.1"]
+        names == ["MTL · 5 epochs", "MTL · 9 epochs", "STL", "MRN λ=0.01", "λ 0.001", "λ 0.01", "λ 0.1"]
         or names
     )
     stl = next(base for base in baselines(series, runs) if base.name == "STL")
