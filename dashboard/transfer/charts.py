@@ -14,6 +14,8 @@ from dashboard.transfer.views import Course
 
 _TALL, _LOW, _MANY = 52, 31, 6
 """The height of a row, in pixels, and of one of many."""
+_BELOW, _STEP, _CLOSE = 0.22, 0.17, 0.012
+"""How far below a mean its ticks are, and each further one of those within this share of the axis."""
 
 
 def seeds_chart(gains: Sequence[Gain], colours: Mapping[str, str], chosen: Pair | None = None) -> Figure:
@@ -22,11 +24,13 @@ def seeds_chart(gains: Sequence[Gain], colours: Mapping[str, str], chosen: Pair 
         76 + (_TALL if len(gains) <= _MANY else _LOW) * len(gains), margin={"l": 8, "r": 16, "t": 8, "b": 44}
     )
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
+    ends = [0.0, *(value for gain in gains for value in (*gain.by_seed.values(), *(gain.interval or ())))]
+    close = _CLOSE * (max(ends) - min(ends))
     for row, gain in enumerate(gains):
         chart.add(
             "scatter",
             x=[100 * value for value in gain.by_seed.values()],
-            y=[row + 0.22] * gain.seeds,
+            y=[row + _BELOW + _STEP * place for place in _stacked([*gain.by_seed.values()], close)],
             mode="markers",
             marker={"size": 7, "color": MUTED, "symbol": "line-ns-open", "line": {"width": 2}},
             text=[f"seed {seed}: {signed_points(value)}" for seed, value in gain.by_seed.items()],
@@ -60,6 +64,11 @@ def seeds_chart(gains: Sequence[Gain], colours: Mapping[str, str], chosen: Pair 
     return chart.figure()
 
 
+def _stacked(values: Sequence[float], close: float) -> list[int]:
+    """By value the number of earlier ones that lie as close to it: their marks would be one mark."""
+    return [sum(abs(value - other) <= close for other in values[:at]) for at, value in enumerate(values)]
+
+
 def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
     """The training loss of one task, STL in grey, one line where both are alike: seeds thin, mean thick."""
     chart = Chart(240, margin={"l": 44, "r": 10, "t": 24, "b": 40}, showlegend=True)
@@ -83,6 +92,6 @@ def loss_chart(courses: Mapping[str, Course | None], colour: str) -> Figure:
     if not chart.data:
         chart.add_message("No losses are stored.")
     chart.layout["xaxis"] = axis("Share of training, %", showgrid=False, range=(0, 100), ticklabelstandoff=6)
-    chart.layout["yaxis"] = axis("nats per label")
+    chart.layout["yaxis"] = axis("Cross-entropy per label")
     chart.layout["legend"] = LEGEND_ON_TOP
     return chart.figure()

@@ -22,7 +22,7 @@ from dashboard.theme import TASK_COLOURS
 from dashboard.transfer import views
 from dashboard.transfer.charts import loss_chart
 from dashboard.transfer.tables import draw_seeds, has_seeds_beside
-from jobs.reports.parts import Entry, Sheet
+from jobs.reports.parts import Entry, Form, Sheet, number_text
 from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
 
@@ -45,15 +45,8 @@ def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, s
         for gain in gains.values():
             st.markdown(views.gain_sentence(gain, unit, group.scored_by[gain.main]))
     # A chart of nothing but zeros would repeat the sentence.
-    is_drawn = has_seeds_beside(group) or all(gain.is_equal for gain in gains.values())
-    *first, middle, right = st.columns(2 if is_drawn else 3, gap="medium")
-    for left in first:
-        with left:
-            draw_seeds([gain for gain in gains.values() if not gain.learned_nothing], pair)
-    for column, task in ((middle, main), (right, aux)):
-        with column:
-            st.markdown(f"**Training loss of {escape(task)}**")
-            _losses(group, task, pair, runs, colours.get(task, TASK_COLOURS[-1]))
+    if not has_seeds_beside(group) and not all(gain.is_equal for gain in gains.values()):
+        draw_seeds([gain for gain in gains.values() if not gain.learned_nothing], pair)
     for column, task, role in zip(st.columns(2, gap="large"), pair, ("main", "auxiliary"), strict=True):
         with column:
             st.markdown(f"**Mistakes on {escape(task)}** ({role})")
@@ -61,6 +54,12 @@ def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, s
                 _changes(group, gains[task], runs)
             else:
                 st.caption("No seed has both STL and MTL.")
+    opened = st.expander("Training losses", key="pair_losses", on_change="rerun")
+    if opened.open:
+        for column, task in zip(opened.columns(2, gap="large"), pair, strict=True):
+            with column:
+                st.markdown(f"**Training loss of {escape(task)}**")
+                _losses(group, task, pair, runs, colours.get(task, TASK_COLOURS[-1]))
 
 
 def _losses(group: PairGroup, task: str, pair: Pair, runs: Mapping[int, Run], colour: str) -> None:
@@ -98,7 +97,7 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
         st.caption(f"The same mistakes under STL and MTL, over {seeds}.")
         return
     st.markdown(views.label_sentence(stl, mtl))
-    head, forms = tuple(changed.columns), (",d", ",d", "+,d")
+    head, forms = tuple(changed.columns), tuple[Form, ...]((",d", ",d", _change_text))
     rows = [
         (mistake, *(Entry(count, form=form) for count, form in zip(counts, forms, strict=True)))
         for mistake, *counts in changed.head(_MOST_CHANGES).itertuples(index=False)
@@ -106,7 +105,11 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
     show_table(Sheet.of(head, rows), alt=f"The mistakes on {task} that change most from STL to MTL")
     count = plural(len(changed), "change")
     shown = f"The {_MOST_CHANGES} largest of {count}" if len(changed) > _MOST_CHANGES else count
-    st.caption(f"{shown} in counts on the test sentences, over {seeds}.")
+    st.caption(f"{shown} in counts on the test sentences, over {seeds}. ✓: fewer mistakes. ✕: more.")
+
+
+def _change_text(change: float) -> str:
+    return f"{'✕' if change > 0 else '✓'} {number_text(change, '+,.0f')}"
 
 
 def pair_features(known: Evidence, pair: Pair) -> None:

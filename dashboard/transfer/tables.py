@@ -31,7 +31,9 @@ from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
 
 _HEAD, _CELL, _WIDE = 150, 114, 1100
-"""Pixels of the names of rows, of a cell, and of the page: the chart has what the matrix leaves."""
+"""Pixels of the names of rows, of a cell, and of the page, of which the matrix has half or what it needs."""
+_LONGER = 4
+"""Heads that learned nothing are trained for so many times the epochs."""
 GAIN, _PROBABILITY = "Measured gain", "Predicted probability of a gain"
 # Where each number comes from, where none is known; the middle and the end of its scale; its ends in words.
 NUMBERS: Mapping[str, tuple[str, float, float | None, tuple[str, str]]] = {
@@ -55,7 +57,7 @@ def matrix(group: PairGroup, shown: str, unit: str, pair: Pair, known: Evidence 
     table = _shown_table(shown, group, unit, known)
     left, right = st.container(), None
     if has_seeds_beside(group):
-        size = _HEAD + _CELL * len(gains.tasks)
+        size = max(_HEAD + _CELL * len(gains.tasks), _WIDE // 2)
         left, right = st.columns([size, max(size // 2, _WIDE - size)], gap="large")
     with left:
         if table is not None:
@@ -74,7 +76,19 @@ def matrix(group: PairGroup, shown: str, unit: str, pair: Pair, known: Evidence 
         if unit == "relative" and (without := no_percent_sentence(gains)):
             st.caption(escape(without))
     if nothing := learned_nothing_sentence(gains):
-        show_note(escape(nothing))
+        _train_longer(group, nothing)
+
+
+def _train_longer(group: PairGroup, nothing: str) -> None:
+    """Says that some tasks learned nothing, and leads to Launch with these runs and more epochs."""
+    epochs = _LONGER * group.config.epochs
+    ids = [run for runs in (*group.alone.values(), *group.beside) for run in runs.values()]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        show_note(escape(nothing), width="content")
+        st.page_link(
+            "launch/page.py", label=f"Train them for {epochs} epochs", icon=":material/rocket_launch:",
+            query_params={"clone": ",".join(map(str, sorted(ids))), "epochs": str(epochs)},
+        )  # fmt: skip
 
 
 def has_seeds_beside(group: PairGroup) -> bool:

@@ -17,7 +17,7 @@ from core.store.types import MetricSeries
 from core.tasks.confusion import NOTHING
 from core.transfer.gains import Gain, Gains, Pair
 from core.transfer.predictors import Judgement
-from core.wording import all_of, duration, percent, plural, signed_points, spread_text
+from core.wording import all_of, duration, p_text, percent, plural, signed_points, spread_text
 from dashboard.components.pair_table import PairCell, PairRow, PairTable
 from dashboard.text import escape
 from jobs.reports.parts import number_text
@@ -31,6 +31,8 @@ _FULL = 0.9
 """The share of the values whose size lies within the scale: a few large ones would make all others pale."""
 _BINS = 40
 _MOST_LABELS = 4
+_LEAST_SCALE = 5.0
+"""Points, or percent, at the ends of the scale of gains at least: a small gain is pale by itself too."""
 FEW_TASKS = 5
 """Cells of so few tasks have room for their intervals, and their table for a chart beside it."""
 
@@ -72,14 +74,15 @@ def caution(gains: Gains) -> str:
     return (
         "Gain: test score of MTL of the two tasks less STL of the main one, paired by seed "
         f"({seeds_text(gains)}), with the 95% interval of each pair alone. Coloured: decided, by p corrected "
-        "for the pairs of a main task (Holm); so an interval without zero can be undecided."
+        "for the pairs of a main task (Holm); so an interval without zero can be undecided. A cell's title "
+        "has its p."
     )
 
 
 def learned_nothing_sentence(gains: Gains) -> str:
     """Says which main tasks score zero with every seed; empty where none does."""
     tasks = dict.fromkeys(gain.main for gain in gains.pairs.values() if gain.learned_nothing)
-    return f"{all_of(list(tasks))} learned nothing: 0 with each seed. Train longer." if tasks else ""
+    return f"{all_of(list(tasks))} learned nothing: 0 with each seed, so no gain is drawn." if tasks else ""
 
 
 def _scored(score: float, score_name: str, between: str = " ") -> str:
@@ -98,7 +101,9 @@ def gain_sentence(gain: Gain, unit: str, score_name: str = "") -> str:
         return f"{pair} has the same score as alone on every seed: {alone}, {seeds}."
     verdict = gain.word if gain.is_decided else f"is {gain.word}"
     amount = amount_text(gain, relative=unit == "relative")
-    interval = gain.interval_in_points and f", 95% interval {gain.interval_in_points} points"
+    interval = gain.interval_in_points and (
+        f", 95% interval {gain.interval_in_points} points, corrected p {p_text(gain.p)}"
+    )
     return (
         f"{pair} {verdict}: {amount}{escape(interval)}; "
         f"{alone} alone, {percent(gain.alone + gain.mean)} beside it, {seeds}."
@@ -127,15 +132,14 @@ def gains_table(
     relative, mark = unit == "relative", "%" if unit == "relative" else ""
     values = {pair: gain.amount(relative=relative) for pair, gain in gains.pairs.items()}
     decided = [values[pair] for pair, gain in gains.pairs.items() if gain.is_decided]
-    limit = scale_limit(decided or list(values.values()))
+    limit = max(_LEAST_SCALE, scale_limit(decided))
     has_room = len(gains.tasks) <= FEW_TASKS and not relative
     cells = {
         pair: PairCell(
-            "–" if math.isnan(values[pair]) else signed_points(values[pair] / 100),
+            "–" if math.isnan(values[pair]) or gain.learned_nothing else signed_points(values[pair] / 100),
             0.0 if math.isnan(values[pair]) else values[pair] / limit,
-            f"{gain.main} beside {gain.aux}: {gain.word}, {gain.in_points} points, "
-            + ("" if math.isnan(gain.relative) else f"{signed_points(gain.relative / 100)}% of STL, ")
-            + plural(gain.seeds, "seed"),
+            f"{gain.main} beside {gain.aux}: {gain.sentence}"
+            + ("" if math.isnan(gain.relative) else f"; {signed_points(gain.relative / 100)}% of STL"),
             grey=not (gain.is_decided and can_transfer),
             note=_note(gain) if has_room else "",
         )
@@ -146,7 +150,7 @@ def gains_table(
         gains.tasks,
         cells,
         colours,
-        (f"loses {limit:.2f}{mark} or more", f"gains {limit:.2f}{mark} or more")
+        (f"loses {limit:.3g}{mark} or more", f"gains {limit:.3g}{mark} or more")
         if can_transfer and decided
         else ("", ""),
         "Gain of each main task (row) by each auxiliary task (column)",

@@ -112,8 +112,8 @@ def headline(group: PairGroup, names: Mapping[str, str] | None = None, *, relati
 def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bool = False) -> str:
     """The strongest decided gain and loss, and how many pairs have another verdict, as plain text.
 
-    Pairs whose main task learned nothing are counted by themselves, with its name. It speaks of all pairs:
-    where fewer are decided over them all, it says how many.
+    Pairs whose main task learned nothing are counted by themselves, with its name. Where fewer are decided by
+    p corrected over all pairs, it says how many; where none is, it says so first.
     """
     every = list(gains.pairs.values())
     pairs = plural(len(every), "pair")
@@ -124,28 +124,28 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
     by_word = {word: alike for word in _VERBS if (alike := [gain for gain in learned if gain.word == word])}
     effects = [(word, by_word[word]) for word in _EFFECTS if word in by_word]
     effects.sort(key=lambda effect: -max(abs(gain.mean) for gain in effect[1]))
-    counted = [
-        ("", len(alike), _VERBS[word][len(alike) > 1])
-        for word, alike in by_word.items()
-        if word not in _EFFECTS
+    counted = [(len(alike), _VERBS[word]) for word, alike in by_word.items() if word not in _EFFECTS]
+    others = [
+        f"{count}{f' of {pairs}' if effects and index == 0 else ''} {verbs[count > 1]}"
+        for index, (count, verbs) in enumerate(counted)
     ]
+    rest = ", ".join(others)
     if nothing:
         tasks = dict.fromkeys((names or {}).get(gain.main, gain.main) for gain in nothing)
-        counted.append(("in ", len(nothing), f"{all_of(list(tasks))} learned nothing"))
-    others = [
-        f"{before}{count}{f' of {pairs}' if effects and index == 0 else ''} {after}"
-        for index, (before, count, after) in enumerate(counted)
-    ]
+        count = f" {len(nothing)}" * (len(nothing) > 1)
+        learned_nothing = f"{all_of(list(tasks))} learned nothing in the other{count}"
+        rest = "; ".join(filter(None, [rest, learned_nothing]))
     if not effects:
         seeds = f"Of {pairs} none is decided yet ({seeds_text(gains)})"
-        return f"{seeds}: {', '.join(others)}." if len(others) > 1 else f"{seeds}."
-    parts = [_strongest(word, alike, names or {}, relative) for word, alike in effects]
-    parts += [", ".join(others)] * bool(others)
-    sentence = f"{'; '.join(parts)}."
+        return f"{seeds}: {rest}." if nothing or len(others) > 1 else f"{seeds}."
+    found = "; ".join(_strongest(word, alike, names or {}, relative) for word, alike in effects)
     over_all = sum(difference.is_decided for difference in gains.over_all.values())
-    if over_all == sum(len(alike) for _, alike in effects):
+    if not over_all:
+        found = f"Over all {pairs} none is decided (Holm). Over those of each main task, {found}"
+    sentence = f"{found}. {rest}." if rest else f"{found}."
+    if over_all in (0, sum(len(alike) for _, alike in effects)):
         return sentence
-    return f"{sentence} Corrected over all pairs (Holm), {over_all or 'none'} {_IS[over_all > 1]} decided."
+    return f"{sentence} Over all {pairs} {over_all} {_IS[over_all > 1]} decided (Holm)."
 
 
 def seeds_text(gains: Gains) -> str:

@@ -27,7 +27,7 @@ from core.transfer.predictors import LEFT_OUT, Judgement, Measure
 from core.wording import plural
 from dashboard.theme import MUTED
 from dashboard.transfer import views
-from dashboard.transfer.charts import loss_chart
+from dashboard.transfer.charts import loss_chart, seeds_chart
 from jobs.reports.transfer import pair_groups
 from jobs.studies.pairs import answer, headline
 from tests.making import claimed, config, finished, run_facts, split_result, task_score
@@ -66,12 +66,12 @@ class TestViews:
 
     def test_the_answer_names_the_strongest_effects_and_counts_the_others(self) -> None:
         assert answer(self.gains) == (
-            "a loses 3.10 points beside c; a gains 2.10 points beside b; 1 of 3 pairs is undecided."
+            "a loses 3.10 points beside c; a gains 2.10 points beside b. 1 of 3 pairs is undecided."
         )
         assert "a gains 4.20% beside b" in answer(self.gains, relative=True)
         several = measured(a_b=(0.02, 0.021, 0.022), b_a=(0.03, 0.031, 0.032), a_c=(-0.01, 0.01, 0.0))
         assert answer(several) == (
-            "b gains 3.10 points beside a, the largest of 2 gains; 1 of 3 pairs is undecided."
+            "b gains 3.10 points beside a, the largest of 2 gains. 1 of 3 pairs is undecided."
         )
         alike = measured(a_b=(0.02, 0.021, 0.022), b_a=(0.02, 0.021, 0.022), b_c=(0.01, 0.011, 0.012))
         assert answer(alike) == "2 pairs gain 2.10 points each, the largest of 3 gains."
@@ -83,8 +83,8 @@ class TestViews:
         gains = measured(a_b=(0.02, -0.02, 0.0), b_a=(-0.02, 0.02, 0.0), c_a=(0.01, 0.013, 0.017))
         assert gains.pairs["c", "a"].is_decided
         assert answer(gains) == (
-            "c gains 1.33 points beside a; 2 of 3 pairs are undecided. Corrected over all pairs (Holm), none "
-            "is decided."
+            "Over all 3 pairs none is decided (Holm). Over those of each main task, c gains 1.33 points "
+            "beside a. 2 of 3 pairs are undecided."
         )
 
     def test_a_head_that_learned_nothing_decides_nothing(self) -> None:
@@ -95,7 +95,9 @@ class TestViews:
         assert gain.verdict == "undecided"
         assert gain.remark == "the head learned nothing: 0 with each seed"
         assert "the head learned nothing" in views.gain_sentence(gain, "points", "accuracy")
-        assert views.learned_nothing_sentence(gains).startswith("a and b learned nothing: 0 with each seed.")
+        cells = [cell for row in views.gains_table(gains, "points", {}).cells for cell in row if cell]
+        assert [(cell.text, cell.note) for cell in cells] == [("–", "learned nothing")] * 2
+        assert views.learned_nothing_sentence(gains).startswith("a and b learned nothing: 0 with each seed")
         assert views.learned_nothing_sentence(self.gains) == ""
 
     def test_pairs_that_learned_nothing_are_not_counted_as_undecided(self) -> None:
@@ -110,15 +112,15 @@ class TestViews:
             ]
         gains = measured_gains(scored, ("a", "b", "c"))
         loses = "a loses 2.10 points beside b"
-        assert answer(gains) == f"{loses}; 1 of 3 pairs is undecided, in 1 c learned nothing."
-        assert answer(gains, {"c": "NER"}).endswith("in 1 NER learned nothing.")
+        assert answer(gains) == f"{loses}. 1 of 3 pairs is undecided; c learned nothing in the other."
+        assert answer(gains, {"c": "NER"}).endswith("NER learned nothing in the other.")
         decided = dataclasses.replace(gains, pairs={p: g for p, g in gains.pairs.items() if p != ("a", "c")})
-        assert answer(decided) == f"{loses}; in 1 of 2 pairs c learned nothing."
+        assert answer(decided) == f"{loses}. c learned nothing in the other."
         undecided = dataclasses.replace(
             gains, pairs={p: g for p, g in gains.pairs.items() if p != ("a", "b")}
         )
         assert answer(undecided) == (
-            "Of 2 pairs none is decided yet (3 seeds): 1 is undecided, in 1 c learned nothing."
+            "Of 2 pairs none is decided yet (3 seeds): 1 is undecided; c learned nothing in the other."
         )
         assert [(gain.main, gain.aux) for gain in views.strongest_first(gains)] == [("a", "b"), ("a", "c")]
         assert views.best_pair(undecided) == ("a", "c")
@@ -183,6 +185,10 @@ class TestViews:
         gains_of_a = [cell for cell in table.cells[0] if cell]
         assert gains_of_a[0].share > 0 > gains_of_a[1].share
         assert [row.score for row in table.rows] == ["50.00\naccuracy"] * 3
+        # The scale has 5 points at least, so a small gain is pale; the title has the p that decides.
+        assert (table.low, table.high) == ("loses 5 or more", "gains 5 or more")
+        assert gains_of_a[0].share == pytest.approx(0.42)
+        assert ", p < 0.001; +4.20% of STL" in gains_of_a[0].title
         undecided = views.gains_table(measured(a_b=(0.1, -0.1, 0.0)), "points", {}, SCORED_BY)
         assert (undecided.low, undecided.high) == ("", "")
         nothing = views.gains_table(self.gains, "points", {}, SCORED_BY, can_transfer=False)
@@ -213,6 +219,12 @@ class TestViews:
         assert [(line.name, line.line.color) for line in means] == [("STL", MUTED), ("MTL", "#0072B2")]
         (alike,) = (line for line in loss_chart({"stl": made}, "#0072B2").data if line.name)
         assert (alike.name, alike.line.color) == ("STL and MTL", "#0072B2")
+
+    def test_the_ticks_of_seeds_with_the_same_gain_do_not_hide_each_other(self) -> None:
+        (gain,) = measured(a_b=(0.02, 0.02, -0.01)).pairs.values()
+        ticks, _ = seeds_chart([gain], {}).data
+        assert len({(x, y) for x, y in zip(ticks.x, ticks.y, strict=True)}) == 3
+        assert len(set(ticks.y)) == 2
 
     def test_changes_count_mistakes_over_seeds(self) -> None:
         gold = [["NN"] * 4 + ["VB"] * 4]
