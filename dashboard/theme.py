@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from PIL import Image
@@ -156,23 +157,11 @@ def order_tasks(groups: Iterable[Sequence[str]]) -> list[str]:
     return list(dict.fromkeys(task for group in groups for task in group))
 
 
-# The product's mark is a small correlation matrix.
+# The product's mark is a small correlation matrix, in logo.svg beside its name.
 _RED, _ORANGE, _GREY, _BLUE = "#A6212B", "#DE7A5A", "#9BB8CC", "#4A94C8"
 _CELLS = ((_RED, _ORANGE, _GREY), (_ORANGE, _RED, _BLUE), (_GREY, _BLUE, _RED))
-_NAME = "#3F87A8"  # reads on the light and on the dark sidebar
 
-_SQUARES = "".join(
-    f'<rect x="{1 + 8 * column}" y="{4 + 8 * row}" width="7" height="7" rx="1.5" fill="{colour}"/>'
-    for row, colours_of_row in enumerate(_CELLS)
-    for column, colour in enumerate(colours_of_row)
-)
-
-LOGO = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 130 32" width="130" height="32">'
-    f"{_SQUARES}"
-    '<text x="33" y="22.5" font-family="system-ui, sans-serif" font-size="19" font-weight="650" '
-    f'fill="{_NAME}">MRN Lab</text></svg>'
-)
+LOGO = str(Path(__file__).parent / "static" / "logo.svg")
 
 
 def tab_icon() -> Image.Image:

@@ -60,14 +60,14 @@ _DATASET = re.compile(r"(?<![^:+])hub:(?:[^?+]*/)?([^?+/]+)")
 _COMMIT = re.compile(r"(?<=[?&]revision=[0-9a-f]{7})[0-9a-f]{33}")
 
 
-def corpus_name(config: RunConfig, hidden: Collection[str] = ()) -> str:
+def corpus_name(corpus: str, hidden: Collection[str] = ()) -> str:
     """The corpus's name, as `demo (dev=50)`: the last part of a folder or dataset, and its options.
 
     Commits are shortened to their first digits. `hidden` options are left out.
     """
-    start, _, query = _COMMIT.sub("", _DATASET.sub(r"\1", config.corpus)).partition("?")
+    start, _, query = _COMMIT.sub("", _DATASET.sub(r"\1", corpus)).partition("?")
     options = [option for option in query.split("&") if option and option.partition("=")[0] not in hidden]
-    kind, base = start.split(":", 1) if is_derived(config.corpus) and ":" in start else ("", start)
+    kind, base = start.split(":", 1) if is_derived(corpus) and ":" in start else ("", start)
     names = "+".join(PurePath(folder).name or folder for folder in base.split("+"))
     name = f"{kind}:{names}" if kind else names
     return f"{name} ({', '.join(options)})" if options else name
@@ -95,7 +95,7 @@ def run_name(run: Run) -> str:
     config = run.config
     if run.config_problem is not None:
         return f"{run.id} · {UNREADABLE}"
-    return f"{run.id} · {short_name(config)} · {corpus_name(config)} · seed {config.seed}"
+    return f"{run.id} · {short_name(config)} · {corpus_name(config.corpus)} · seed {config.seed}"
 
 
 def run_names(runs: Sequence[Run], elsewhere: Collection[str] = ()) -> list[str]:

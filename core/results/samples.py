@@ -156,7 +156,7 @@ def group_by_data(
     ways = Counter(key[:2] for key in {key[:3] for key in groups})
     named: list[tuple[DataGroup, str, list[Run]]] = []
     for (corpus, fraction, pos_score, permuted), same in groups.items():
-        parts = [corpus_name(same[0].config)]
+        parts = [corpus_name(same[0].config.corpus)]
         if fraction < 1 or shares[corpus] > 1:
             parts.append(field_text("fraction", fraction))
         if ways[corpus, fraction] > 1:

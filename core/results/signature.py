@@ -36,7 +36,7 @@ def _data(table: ResultTable) -> Iterable[str]:
     for row in table.rows:
         share = [] if row.config.fraction == 1 else [field_text("fraction", row.config.fraction)]
         text = f" text {' and '.join(texts)}" if texts else ", text not recorded"
-        yield ", ".join([f"{corpus_name(row.config)}{text}", *share])
+        yield ", ".join([f"{corpus_name(row.config.corpus)}{text}", *share])
 
 
 def _range(numbers: Iterable[int]) -> str:

@@ -67,7 +67,8 @@ def component(
 
     The result is called at each place where a page draws it. `key` tells components of one script apart.
     """
-    css, js = read_asset(f"{style or name}.css"), script(*helpers, f"{name}.js")
+    css = read_asset("common.css") * look.get("isolate_styles", True) + read_asset(f"{style or name}.css")
+    js = script(*helpers, f"{name}.js")
     mount: Any = st.components.v2.component(f"mrnlab_{key or name}", html=html, css=css, js=js, **look)
 
     def draw(
@@ -110,10 +111,10 @@ MATRIX = f"""
     <button type="button" class="whole" hidden>Whole matrix</button>
     <span class="note"></span>
     <span class="saves">
-      <button type="button" value="csv"
+      <button type="button" class="save" value="csv"
         title="Save the numbers at this step as comma-separated values">CSV</button>
-      <button type="button" value="png" title="Save the picture at this step as PNG">PNG</button>
-      <button type="button" value="svg" title="Save the picture at this step as SVG">SVG</button>
+      <button type="button" class="save" value="png" title="Save the picture at this step as PNG">PNG</button>
+      <button type="button" class="save" value="svg" title="Save the picture at this step as SVG">SVG</button>
     </span>
   </div>
   <div class="tip" hidden></div>

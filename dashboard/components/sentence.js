@@ -309,21 +309,21 @@ function asSVG(section) {
 function footNode(block, toggle) {
   const foot = element("div", "foot")
   if (block.about) foot.append(element("span", "", block.about))
-  const button = (parent, text, title, act) => {
-    const made = parent.appendChild(element("button", { type: "button", title }, text))
+  const button = (parent, text, title, act, className = "save") => {
+    const made = parent.appendChild(element("button", { type: "button", title, className }, text))
     made.onclick = () => act(made)
     return made
   }
   if (block.absent.length) {
     const short = block.absent.map((task) => block.all.find((lane) => lane.task === task).short)
     const names = `No ${short.join(", no ")}`
-    button(foot, names, "Show or hide these lanes", toggle).setAttribute("aria-expanded", block.opened)
+    button(foot, names, "Show or hide these lanes", toggle, "").setAttribute("aria-expanded", block.opened)
   }
   if (!block.tools) return foot
   const tools = foot.appendChild(element("span", "tools"))
   const save = async (name, made) => saveAs(name.endsWith("svg") ? made.blob : await asPNG(made.blob, made), name)
-  button(tools, "Copy", "Copy the words and their labels as columns", (made) => copy(made, columnsOf(block), "sentence.conll"))
-  if (block.spans) button(tools, "Copy spans", "Copy the spans with their places in the text, as JSON", (made) => copy(made, block.spans, "spans.json"))
+  button(tools, "Copy", "Copy the words and their labels as columns", (made) => copy(made, columnsOf(block), "sentence.conll"), "save copy")
+  if (block.spans) button(tools, "Copy spans", "Copy the spans with their places in the text, as JSON", (made) => copy(made, block.spans, "spans.json"), "save copy")
   button(tools, "PNG", "Save this sentence as PNG", () => save("sentence.png", asSVG(foot.parentElement)))
   button(tools, "SVG", "Save this sentence as SVG", () => save("sentence.svg", asSVG(foot.parentElement)))
   return foot

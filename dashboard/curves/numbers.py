@@ -135,7 +135,7 @@ def configurations(runs: Sequence[Run]) -> Mapping[int, Configuration]:
         own_name = name if taken[name] == 1 else f"{name} (run {group[0].id})"
         key = min(run.configuration_id for run in group)
         config = group[0].config
-        settings = f"{short_name(config)} on {corpus_name(config)} · {settings_text(config)}"
+        settings = f"{short_name(config)} on {corpus_name(config.corpus)} · {settings_text(config)}"
         configuration = Configuration(key, own_name, config.paradigm, rank, colour, settings)
         by_run |= {run.id: configuration for run in group}
     return by_run

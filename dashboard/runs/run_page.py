@@ -68,7 +68,7 @@ def _title(runs: Sequence[Run]) -> None:
         about = f"{tasks} · {settings_text(config)}" if config else ""
         title(f"Run {escape(run_name(runs[0]) if runs else ids[0])}", escape(about), "Runs")
         return
-    names = {f"{short_name(run.config)} on {corpus_name(run.config)}" for run in known}
+    names = {f"{short_name(run.config)} on {corpus_name(run.config.corpus)}" for run in known}
     about = f"{plural(len(runs), 'run')}." if runs else ""
     title(escape(names.pop()) if len(names) == 1 else "Runs", about, "Runs")
 

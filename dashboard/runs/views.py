@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from pathlib import PurePath
 from statistics import fmean
 from typing import Any
 
@@ -21,6 +20,7 @@ from core.results.methods import by_candidates, chosen_candidates
 from core.results.naming import (
     SCORE_NAMES,
     UNREADABLE,
+    corpus_name,
     encoder_title,
     field_text,
     field_texts,
@@ -278,7 +278,7 @@ def page_of(
         if row.is_readable:
             by_corpus[row.config.corpus].append(row)
     tables = []
-    titles = distinct_texts(list(by_corpus), lambda corpus: PurePath(corpus).name or corpus)
+    titles = distinct_texts(list(by_corpus), corpus_name)
     for title, (corpus, of_corpus) in zip(titles, by_corpus.items(), strict=True):
         firsts = [row.runs[0] for row in of_corpus]
         configs = [run.config for run in firsts]

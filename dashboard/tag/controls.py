@@ -157,7 +157,7 @@ def test_sentence(systems: Mapping[str, System], first: Run) -> list[Sentence]:
     system = systems[who]
     config = system.runs[0].config
     if not is_here(config) and not st.toggle(
-        f"Read {escape(corpus_name(config))} from the Hugging Face Hub",
+        f"Read {escape(corpus_name(config.corpus))} from the Hugging Face Hub",
         help="Downloads it unless it is cached.",
     ):
         return []
@@ -278,7 +278,7 @@ def _samples(system: System, reads: Collection[Reads]) -> tuple[str, list[tuple[
         columns = zip(*(_EXAMPLES[kind] for kind in kinds), strict=True)
         examples = [sample for column in columns for sample in column]
         return "these", examples[:_SAMPLES]
-    return f"the test sentences of {escape(corpus_name(config).partition(' (')[0])}", mixed[:_SAMPLES]
+    return f"the test sentences of {escape(corpus_name(config.corpus).partition(' (')[0])}", mixed[:_SAMPLES]
 
 
 def _is_sample(sentence: Sentence, kind: Reads) -> bool:

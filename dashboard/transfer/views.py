@@ -43,7 +43,7 @@ def group_names(groups: Sequence[PairGroup]) -> list[str]:
         f"{plural(len(group.gains.pairs), 'pair')} of {plural(len(group.gains.tasks), 'task')} · "
         f"{encoder_title(field_text('encoder', group.config.encoder), group.config.encoder_training)} · "
         # The list of tasks that a derived corpus may have is long.
-        f"{corpus_name(group.config, hidden=('tasks',))}"
+        f"{corpus_name(group.config.corpus, hidden=('tasks',))}"
         for group in groups
     ]
     taken = Counter(names)

@@ -47,7 +47,7 @@ def transfer(
         groups = {each.key: each for each in pair_groups(store)}
         if group is None:
             rows = [
-                (each.key, corpus_name(each.config), len(each.gains.tasks), len(each.gains.pairs))
+                (each.key, corpus_name(each.config.corpus), len(each.gains.tasks), len(each.gains.pairs))
                 for each in groups.values()
             ]
             print_rows(("group", "corpus", "tasks", "ordered pairs"), rows, csv=False, json_=json_)
@@ -61,7 +61,7 @@ def transfer(
     if json_:
         print_json(pairs_document(chosen, pair_evidence))
         return
-    parts = pairs_report(corpus_name(chosen.config), chosen, pair_evidence, {})
+    parts = pairs_report(corpus_name(chosen.config.corpus), chosen, pair_evidence, {})
     print_report(parts, "markdown" if markdown_ else "")
 
 

@@ -176,7 +176,7 @@ def _card(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> str:
         word_folders=_some(file.folders, tasks_reading(schemes, "words")),
         text_folders=_some(file.folders, tasks_reading(schemes, "sentence", "text", "pair")),
         score_names=sorted({score.score_name for score in record.scores}),
-        corpus=corpus_name(run.config),
+        corpus=corpus_name(run.config.corpus),
         corpus_description=catalogued.description if catalogued else "",
         took="unknown time" if run.seconds is None else duration(run.seconds),
         fields=run.description_lines,
@@ -208,7 +208,7 @@ def _without_folder(name: str) -> str:
 
 
 def _title(run: Run) -> str:
-    return f"{', '.join(run.config.tasks)} on {corpus_name(run.config)} ({short_name(run.config)})"
+    return f"{', '.join(run.config.tasks)} on {corpus_name(run.config.corpus)} ({short_name(run.config)})"
 
 
 def _scores(record: RunRecord, schemes: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -271,8 +271,8 @@ def _metadata(record: RunRecord, file: RunFile, schemes: Mapping[str, str]) -> M
             EvalResult(
                 task_type=_task_type(schemes, _saved_name(record.run, score.task)),
                 task_name=_saved_name(record.run, score.task),
-                dataset_type=corpus_name(config),
-                dataset_name=corpus_name(config),
+                dataset_type=corpus_name(config.corpus),
+                dataset_name=corpus_name(config.corpus),
                 dataset_config=score.task,  # the Hub merges results of one data set and configuration
                 dataset_split=score.split,
                 metric_type=_METRICS.get(score.score_name, score.score_name),

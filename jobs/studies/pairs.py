@@ -252,7 +252,7 @@ def coefficients_sheet(weights: Sequence[Coefficient]) -> Sheet:
 def pairs_document(group: PairGroup, evidence: Evidence) -> dict[str, Any]:
     """The report as one document: gains in points, features of tasks and numbers of pairs."""
     return {
-        "corpus": corpus_name(group.config),
+        "corpus": corpus_name(group.config.corpus),
         "tasks": list(group.gains.tasks),
         "alone": {task: vars(score) for task, score in group.gains.alone.items()},
         "features": {task: dict(features.values) for task, features in evidence.features.items()},
