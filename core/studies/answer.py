@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, VERDICTS, Comparison
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, VERDICTS, Comparison
 from core.studies.analysis import MEAN, Result
 from core.wording import all_of, capitalised, in_words, plural
 
@@ -52,7 +52,7 @@ def _seeds(differences: Sequence[Comparison]) -> str:
 def headline(result: Result) -> str:
     """How many methods beat the reference in the mean over tasks, and which most, in plain words.
 
-    `Five of six methods beat MTL on NER with 500 words, the paper's prior most (+16.2 F1).`
+    `Five of six methods beat MTL on NER with 500 words, MRN with the published prior most (+16.2 F1).`
     """
     reference = result.outcome(result.reference).method.in_sentence
     compared = _compared(result)
@@ -77,7 +77,8 @@ def from_bases(result: Result) -> str:
 def part_answer(results: Sequence[Result]) -> str:
     """In how many of these settings the most successful method beats the reference, in plain words.
 
-    Also the one that loses most often. Of a single setting it is the headline; empty where none is compared.
+    Also the one that loses most often, or in how many settings nothing is decided of the former where none
+    loses. Of a single setting it is the headline; empty where none is compared.
     """
     by_method: dict[str, list[Comparison]] = {}
     compared = [result for result in results if _compared(result)]
@@ -101,10 +102,27 @@ def part_answer(results: Sequence[Result]) -> str:
     beats = f"no method beats {reference} in any of {len(compared):,} settings"
     if times(best, HIGHER):
         beats = f"{best} beats {reference} {settings(best, HIGHER)}"
+        if not times(worst, LOWER):
+            counts = {word: times(best, word) for word in (EQUIVALENT, UNDECIDED)}
+            rest = all_of([f"{word} in {count:,}" for word, count in counts.items() if count])
+            beats += f"; {rest}" * bool(rest)
     if not times(worst, LOWER):
         return capitalised(f"{beats}.")
     loses = " and" if worst == best else f"; {worst}"
     return capitalised(f"{beats}{loses} loses {settings(worst, LOWER)}.")
+
+
+def extremes(results: Sequence[Result]) -> str:
+    """The largest decided gain and loss among several settings, each with its method and setting."""
+    of_all = [(result, *named) for result in results for named in _compared(result).items()]
+    sentences = []
+    for verdict, name, sign in ((HIGHER, "gain", 1), (LOWER, "loss", -1)):
+        decided = [each for each in of_all if each[2].verdict == verdict]
+        if decided and len(results) > 1:
+            result, method, delta = max(decided, key=lambda each: sign * each[2].mean)
+            shown = f"{_shown(delta)} {unit(result)}"
+            sentences.append(f"Largest {name}: {method} on {result.setting.title} ({shown}).")
+    return " ".join(sentences)
 
 
 def unit(result: Result) -> str:

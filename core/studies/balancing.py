@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core.studies.study import Method, Setting, Study
+from core.studies.study import PUBLISHED, RELATIONAL, Method, Setting, Study
 
 _TITLES = {
     "uncertainty": "Uncertainty",
@@ -26,11 +26,9 @@ _METHODS = (
         "relational",
         "MRN, relational",
         ({"paradigm": "mrn", "prior": "relational"},),
-        words="MRN's relational prior",
+        words=RELATIONAL,
     ),
-    Method(
-        "paper", "MRN, published", ({"paradigm": "mrn", "prior": "paper"},), words="MRN's published prior"
-    ),
+    Method("paper", "MRN, published", ({"paradigm": "mrn", "prior": "paper"},), words=PUBLISHED),
 )
 
 _BILSTM: dict[str, Any] = {

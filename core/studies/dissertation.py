@@ -17,7 +17,16 @@ from core.corpora.catalogue.names import CATALOGUE
 from core.errors import ConfigError
 from core.registry import BILSTM_SUFFIX, FROZEN, FULL, base_name, has_bilstm
 from core.studies.published import CITATION, TABLES, WITHIN, PaperTable
-from core.studies.study import Candidates, Method, Paper, Setting, Study, mrn_candidates
+from core.studies.study import (
+    PUBLISHED,
+    RELATIONAL,
+    Candidates,
+    Method,
+    Paper,
+    Setting,
+    Study,
+    mrn_candidates,
+)
 
 _MODELS = {"bert-base-cased": "BERT", "roberta-base": "RoBERTa"}
 _TITLES = {"conll2003": "CoNLL-2003", "conll2000": "CoNLL-2000", "both-pos": "POS of both corpora"}
@@ -52,8 +61,13 @@ def _folder_name(encoder: str) -> str:
 _METHODS = (
     Method("stl", "STL", ({"paradigm": "stl"},)),
     Method("mtl", "MTL", ({"paradigm": "mtl"},)),
-    Method("mrn", "MRN", candidates_for=partial(_mrn, "paper")),
-    Method("relational", "MRN, relational prior", candidates_for=partial(_mrn, "relational")),
+    Method("mrn", "MRN", candidates_for=partial(_mrn, "paper"), words=PUBLISHED),
+    Method(
+        "relational",
+        "MRN, relational prior",
+        candidates_for=partial(_mrn, "relational"),
+        words=RELATIONAL,
+    ),
 )
 
 
@@ -62,6 +76,7 @@ _SEARCHED = Method(
     "relational-searched",
     "MRN, relational prior, λ searched",
     mrn_candidates((0.05, 0.005, 0.0005), "relational"),
+    words=f"{RELATIONAL}, λ searched",
 )
 
 # Beside Table 3 at 5% over BASE_SIZE: what the protocol lacks and most fine-tuning has. It is no part of it.

@@ -17,6 +17,8 @@ from core.corpora.derived import derivation
 from core.corpora.derived.recipes import Apart
 from core.corpora.derived.simulated import Simulated
 from core.studies.study import (
+    PUBLISHED,
+    RELATIONAL,
     Candidates,
     Method,
     Setting,
@@ -29,7 +31,7 @@ from core.studies.study import (
 _WIDE = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 _NARROW = (1e-3, 3e-3, 1e-2)
 _ALL = "task,label,feature"
-_RELATIONAL, _PAPER, _ONE_HEAD = "the relational prior", "the paper's prior", "one head for all tasks"
+_ONE_HEAD = "one head for all tasks"
 _POOLED = {"paradigm": "mtl", "heads": "shared"}
 
 
@@ -86,35 +88,36 @@ _METHODS = (
         "task",
         "Relational, tasks",
         mrn_candidates(_WIDE, "relational", learn="task"),
-        words=f"{_RELATIONAL} over tasks",
+        words=f"{RELATIONAL} over tasks",
     ),
     Method(
         "task-label",
         "Relational, tasks and labels",
         mrn_candidates(_NARROW, "relational", learn="task,label"),
-        words=f"{_RELATIONAL} over tasks and labels",
+        words=f"{RELATIONAL} over tasks and labels",
     ),
     Method(
         "all",
         "Relational, all three",
         mrn_candidates(_NARROW, "relational", learn=_ALL),
-        words=f"{_RELATIONAL} over tasks, labels and features",
+        words=f"{RELATIONAL} over tasks, labels and features",
     ),
     Method(
         "all-shrunk",
         "Relational, all three, shrinkage 100",
         mrn_candidates(_NARROW, "relational", learn=_ALL, shrinkage=100.0),
+        words=f"{RELATIONAL} over tasks, labels and features, shrunk",
     ),
-    Method("map", "MAP", mrn_candidates((1e-3, 1e-2, 1e-1), "map")),
-    Method("paper", "Paper", mrn_candidates((0.005, 0.05, 0.5, 1.0), "paper"), words=_PAPER),
+    Method("map", "MAP", mrn_candidates((1e-3, 1e-2, 1e-1), "map"), words="MRN with the MAP prior"),
+    Method("paper", "Paper", mrn_candidates((0.005, 0.05, 0.5, 1.0), "paper"), words=PUBLISHED),
     # One λ without a search, where a run takes minutes.
     Method(
         "task-fixed",
         "Relational, tasks, λ = 0.01",
         mrn_candidates((1e-2,), "relational", learn="task"),
-        words=_RELATIONAL,
+        words=RELATIONAL,
     ),
-    Method("paper-fixed", "Paper, λ = 0.05", mrn_candidates((0.05,), "paper"), words=_PAPER),
+    Method("paper-fixed", "Paper, λ = 0.05", mrn_candidates((0.05,), "paper"), words=PUBLISHED),
     Method(
         "ridge-near",
         "Ridge",
@@ -137,28 +140,28 @@ _METHODS = (
         "Relational, tasks",
         base="pooled",
         candidates_for=_around(3e-3, 1e-2, 3e-2, learn="task"),
-        words=_RELATIONAL,
+        words=RELATIONAL,
     ),
     Method(
         "mrn-all",
         "Relational, all three",
         mrn_candidates(_NARROW, "relational", learn=_ALL),
         base="pooled",
-        words=f"{_RELATIONAL} over tasks, labels and features",
+        words=f"{RELATIONAL} over tasks, labels and features",
     ),
     Method(
         "paper-wide",
         "Paper",
         mrn_candidates((0.02, 0.05, 0.2), "paper", learn=_ALL),
         base="pooled",
-        words=_PAPER,
+        words=f"{PUBLISHED} over tasks, labels and features",
     ),
     Method(
         "paper-task",
         "Paper, tasks",
         mrn_candidates((0.005, 0.02, 0.05), "paper", learn="task"),
         base="pooled",
-        words=_PAPER,
+        words=PUBLISHED,
     ),
 )
 _POOLING = ("mtl", "pooled", "fixed", "mrn")
@@ -195,7 +198,7 @@ def _both_pos(words: str, title: str, epochs: int, methods: tuple[str, ...] = _F
 
 def _apart(words: int, epochs: int) -> Setting:
     """Label sets without a name in common on disjoint sentences: no label co-occurs with another task's."""
-    title = f"POS, chunks and NER on disjoint sentences, {words:,} words each"
+    title = f"POS + chunks + NER on disjoint sentences, {words:,} words each"
     corpus = f"apart:conll2003?tokens={words}&dev=1000"
     return _frozen(f"apart-{words}", title, corpus, "pos chunk ner", epochs, _CONTRAST)
 
@@ -225,15 +228,21 @@ def _pooling(setting: Setting) -> Setting:
 
 _BASES = {"ner": ("conll2003", "NER"), "upos": ("ud-lines", "UPOS of LinES")}
 _UNEQUAL, _GOOD = "0.95,0.7,0.3,0.95,0.3", "0.9,0.9,0.9,0.9,0.9"
+_OF_UNEQUAL, _OF_GOOD = "30 to 95% of labels kept", "90% of labels kept"
 
 
 def _mixture(name: str, others: str, alpha: str, methods: tuple[str, ...], options: str = "") -> Setting:
-    """A task of 500 words beside five simulated ones of 2,000, each related to it as its α says."""
+    """A task of 500 words beside five simulated ones of 2,000, each with the share α of its labels.
+
+    `others` says in words which shares they are.
+    """
     task, _, _ = name.partition("-")
     corpus, title = _BASES[task]
     made = f"simulated:{corpus}?task={task}&tasks=5&alpha={alpha}&samples=2000&tokens=500&dev=250{options}"
     tasks = beside_simulated(task, 5)
-    setting = _frozen(name, f"{title}, 500 words, beside {others}", made, tasks, 20, methods, task)
+    setting = _frozen(
+        name, f"{title}, 500 words, beside five simulated tasks, {others}", made, tasks, 20, methods, task
+    )
     return replace(_pooling(setting), words=f"{title} with 500 words")
 
 
@@ -247,12 +256,10 @@ def _real(name: str, title: str, corpora: str, words: Mapping[str, int], targets
 
 
 _SETTINGS = (
-    _mixture(
-        "ner-mixed", "five of α = 0.95, 0.7, 0.3, 0.95, 0.3", _UNEQUAL, (*_MIXED, "ridge-near", "paper-task")
-    ),
+    _mixture("ner-mixed", _OF_UNEQUAL, _UNEQUAL, (*_MIXED, "ridge-near", "paper-task")),
     _real(
         "pos-kin-and-strangers",
-        "POS of CoNLL-2003, 300 words, beside POS of two corpora, chunks and supersenses, 2,000 words each",
+        "POS of CoNLL-2003, 300 words, beside four other tasks of 2,000",
         "conll2003+conll2000+streusle",
         {
             "pos@conll2003": 300,
@@ -260,12 +267,10 @@ _SETTINGS = (
         },
         "pos@conll2003",
     ),
-    _mixture(
-        "ner-one-permuted", "five of α = 0.9, the names of one permuted", _GOOD, _POOLING, "&permuted=1"
-    ),
-    _mixture("ner-alike", "five of α = 0.9", _GOOD, _POOLING),
-    _mixture("ner-two-good", "two of α = 0.95 and three of noise", "0.95,0.95,0.11,0.11,0.11", _MIXED),
-    _mixture("upos-mixed", "five of α = 0.95, 0.7, 0.3, 0.95, 0.3", _UNEQUAL, _MIXED),
+    _mixture("ner-one-permuted", f"{_OF_GOOD}, names of one permuted", _GOOD, _POOLING, "&permuted=1"),
+    _mixture("ner-alike", _OF_GOOD, _GOOD, _POOLING),
+    _mixture("ner-two-good", "95% of labels kept by two, three of noise", "0.95,0.95,0.11,0.11,0.11", _MIXED),
+    _mixture("upos-mixed", _OF_UNEQUAL, _UNEQUAL, _MIXED),
     _real(
         "upos-of-two",
         "UPOS of LinES, 300 words, beside UPOS of reviews, 2,000 words",
@@ -280,10 +285,8 @@ _SETTINGS = (
         {"pos@conll2003": 300, "pos@conll2000": 300},
         "pos@conll2003 pos@conll2000",
     ),
-    _mixture("upos-alike", "five of α = 0.9", _GOOD, _POOLING),
-    _mixture(
-        "ner-all-permuted", "five of α = 0.9, the names of all permuted", _GOOD, _POOLING, "&permuted=5"
-    ),
+    _mixture("upos-alike", _OF_GOOD, _GOOD, _POOLING),
+    _mixture("ner-all-permuted", f"{_OF_GOOD}, names of all permuted", _GOOD, _POOLING, "&permuted=5"),
     _real(
         "pos-of-two-unequal",
         "POS of two corpora, 300 and 3,000 words",
@@ -291,7 +294,7 @@ _SETTINGS = (
         {"pos@conll2003": 300, "pos@conll2000": 3000},
         "pos@conll2003 pos@conll2000",
     ),
-    _mixture("ner-mixed-others", "five of α = 0.95, 0.7, 0.3, 0.95, 0.3, other methods", _UNEQUAL, _OTHERS),
+    _mixture("ner-mixed-others", f"{_OF_UNEQUAL}, other methods", _UNEQUAL, _OTHERS),
     _simulated(500, 5, 0.9, _FROZEN),
     *(_simulated(500, 5, alpha) for alpha in (0.2, 0.6, 0.99)),
     *(_simulated(2000, 5, alpha) for alpha in (0.2, 0.6, 0.9, 0.99)),

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from core.studies.study import Method, Setting, Study, beside_simulated, frozen_setting, mrn_candidates
+from core.studies.study import (
+    RELATIONAL,
+    Method,
+    Setting,
+    Study,
+    beside_simulated,
+    frozen_setting,
+    mrn_candidates,
+)
 
 _relational = partial(mrn_candidates, (1e-4, 3e-4, 1e-3, 3e-3, 1e-2), "relational", learn="task")
 _METHODS = (
@@ -16,12 +24,13 @@ _METHODS = (
         _relational(alignment="disjoint", label_scale="counts"),
         base="ridge",
     ),
-    Method("task", "Relational, tasks", _relational(alignment="exact")),
+    Method("task", "Relational, tasks", _relational(alignment="exact"), words=RELATIONAL),
     Method(
         "task-counts",
         "Relational, tasks, scales by counts",
         _relational(alignment="exact", label_scale="counts"),
         base="task",
+        words=f"{RELATIONAL}, scales by counts",
     ),
 )
 

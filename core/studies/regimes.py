@@ -12,7 +12,7 @@ from itertools import product, starmap
 from typing import Any
 
 from core.registry import FROZEN
-from core.studies.study import Method, Setting, Study, mrn_candidates
+from core.studies.study import PUBLISHED, RELATIONAL, Method, Setting, Study, mrn_candidates
 
 # With 1e-3 to 1e-2 dev chose the lower edge over a frozen encoder and the upper one with a layer trained.
 _relational = partial(mrn_candidates, (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), "relational", alignment="exact")
@@ -31,14 +31,14 @@ _METHODS = (
         "Relational, tasks",
         _relational(learn="task"),
         base="pooled",
-        words="the relational prior",
+        words=RELATIONAL,
     ),
     Method(
         "paper",
         "Paper, tasks",
         mrn_candidates((5e-3, 5e-2, 5e-1), "paper", alignment="exact", learn="task"),
         base="pooled",
-        words="the paper's prior",
+        words=PUBLISHED,
     ),
 )
 

@@ -13,7 +13,17 @@ from itertools import combinations, permutations, product
 from typing import Any
 
 from core.studies.published import LU_CITATION, LU_TABLE_3, LU_TABLES_4_TO_6, Reported
-from core.studies.study import Candidates, Method, Paper, Setting, Study, mrn_candidates, one_rate
+from core.studies.study import (
+    PUBLISHED,
+    RELATIONAL,
+    Candidates,
+    Method,
+    Paper,
+    Setting,
+    Study,
+    mrn_candidates,
+    one_rate,
+)
 from core.wording import all_of
 
 POS, CHUNKS, NER = "upos", "chunk@conll2000", "ner"
@@ -93,14 +103,14 @@ _METHODS = (
         "MRN relational",
         mrn_candidates((1e-3, 1e-2), "relational", encoder="bilstm"),
         base="lstm-s",
-        words="MRN's relational prior",
+        words=RELATIONAL,
     ),
     Method(
         "paper",
         "MRN paper",
         mrn_candidates((5e-3, 5e-2), "paper", encoder="bilstm"),
         base="lstm-s",
-        words="MRN's published prior",
+        words=PUBLISHED,
     ),
     Method(
         "sc-lstm-cnn",

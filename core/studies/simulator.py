@@ -128,11 +128,11 @@ _METHODS = (
             f"beside-{number}",
             f"MTL beside α = {alpha:g}",
             ({"paradigm": "mtl", "tasks": ("ner", f"sim-{number}")},),
-            words=f"MTL beside a task with {alpha:.0%} of its labels",
+            words=f"MTL beside a task with {alpha:.0%} of labels kept",
         )
         for number, alpha in enumerate(PLANTED_ALPHAS, 1)
     ),
-    Method("mrn", "MRN with all", (_MRN,), words="MRN with all of them"),
+    Method("mrn", "MRN with all", (_MRN,), words="MRN with all nine tasks"),
 )
 
 
@@ -190,7 +190,7 @@ _POINTS = {
 _SAMPLED = "&dev=50&test=1000"
 _PLANTED = Setting(
     "planted",
-    "NER on 500 words beside nine artificial tasks of 2,000, α from 0.2 to 1",
+    "NER on 500 words beside nine artificial tasks of 2,000, 20 to 100% of labels kept",
     PLANTED,
     _SMALL
     | {

@@ -14,8 +14,10 @@ from core.results import choice
 from core.studies.published import Reported
 from core.wording import uncapitalised
 
-ALPHA = "α: probability that a simulated task keeps a word's real label."
+ALPHA = "α, the share of labels kept: probability that a simulated task keeps a word's real label."
 """What the titles of settings of simulated tasks do not say."""
+RELATIONAL, PUBLISHED = "MRN with the relational prior", "MRN with the published prior"
+"""The names of MRN with either prior in sentences and in tables of pages, the same in all studies."""
 Candidates = tuple[Mapping[str, Any], ...]
 """Each maps fields of a run to values."""
 
@@ -48,7 +50,7 @@ class Method:
 
     @property
     def in_sentence(self) -> str:
-        """Its name within a sentence: `the paper's prior`, `pooled`, `MTL`."""
+        """Its name within a sentence: `MRN with the published prior`, `one head for all tasks`, `MTL`."""
         return self.words or uncapitalised(self.title)
 
     def among(self, base: Mapping[str, Any]) -> Method:

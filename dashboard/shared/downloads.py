@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from core.errors import MRNLabError
+from core.evaluation.comparison import EQUIVALENT
 from core.paths import database_url
 from core.plain_text import spreadsheet_cell
 from core.report import ReportAsked, make_report
@@ -18,7 +19,7 @@ from dashboard.components.charts import component
 from dashboard.shared.states import show_warning
 from dashboard.text import escape
 from jobs.reports import html
-from jobs.reports.parts import Block, Form, Sheet, number_text
+from jobs.reports.parts import Form, Sheet, number_text
 from jobs.reports.render import csv_text, latex, markdown
 
 if TYPE_CHECKING:
@@ -27,25 +28,19 @@ if TYPE_CHECKING:
 _NO_FORMS: Mapping[str, Form] = {}
 _JOINER = "\u2060"  # of no width; no line breaks at it
 _MARKUP = replace(
-    html.MARKUP, escape=lambda text: html.html_text(text).replace("-", f"-{_JOINER}"), missing=""
+    html.MARKUP,
+    escape=lambda text: html.html_text(text).replace("-", f"-{_JOINER}"),
+    missing="",
+    verdicts={**html.MARKUP.verdicts, EQUIVALENT: "≈ {}"},
 )
 
 
-def show_table(sheet: Sheet, *, alt: str, turned: str = "") -> None:
+def show_table(sheet: Sheet, *, alt: str) -> None:
     """Draws the table without its caption, the number of seeds small after each score.
-    `turned`: its rows are drawn as columns, without empty ones, and its columns as rows, under this head.
 
     As HTML: of `st.table` each cell is Markdown that the browser reads, a tenth of a second for a table.
     """
-    shown = _turned(sheet, turned) if turned else sheet
-    st.html(f'<div class="sheet">{html.table_html(shown, html.html_text(alt), markup=_MARKUP)}</div>')
-
-
-def _turned(sheet: Sheet, head: str) -> Sheet:
-    rows = [row for block in sheet.blocks for row in block.rows if any(row[1])]
-    columns = zip(*(entries for _, entries in rows), strict=True)
-    block = Block("", tuple(zip(sheet.head[1:], columns, strict=True)))
-    return replace(sheet, head=(head, *(name for name, _ in rows)), blocks=(block,))
+    st.html(f'<div class="sheet">{html.table_html(sheet, html.html_text(alt), markup=_MARKUP)}</div>')
 
 
 def data_table(

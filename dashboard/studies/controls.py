@@ -56,6 +56,8 @@ def launch_or_stop(
     whole: StudyOptions,
     more: Sequence[tuple[str, StudyOptions, str]],
     key: str,
+    *,
+    is_quiet: bool = False,
 ) -> None:
     """Draws the button of a study: stop while its runs wait or train, else a menu of launches.
 
@@ -75,7 +77,10 @@ def launch_or_stop(
     if followed or (counts and not _missing(counts)):
         return
     label = "Continue" if counts and counts.done else "Launch"
-    opened = st.popover(label, icon=":material/play_arrow:", key=f"{key}_menu", on_change="rerun")
+    opened = st.popover(
+        label, icon=":material/play_arrow:", key=f"{key}_menu", on_change="rerun",
+        type="tertiary" if is_quiet else "secondary",
+    )  # fmt: skip
     with opened:
         if not opened.open:
             return

@@ -16,12 +16,12 @@ from core.evaluation.costs import COST_NOTE
 from core.registry import FULL
 from core.results.figures import forest_chart
 from core.studies import STUDIES, Study
-from core.studies.analysis import MEAN, Result, TableView, table_view
-from core.studies.answer import from_bases, headline, part_answer, unit
+from core.studies.analysis import MEAN, RARE, Result, TableView, table_view
+from core.studies.answer import extremes, from_bases, headline, part_answer, unit
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
 from core.studies.study import ALPHA
 from core.tasks.scores import scale_text
-from core.wording import about_time, capitalised, plural
+from core.wording import about_time, capitalised, plural, uncapitalised
 from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.shared.docs import file_link
@@ -36,6 +36,11 @@ from dashboard.studies.views import (
     gains_forest,
     grid_table,
     has_scores,
+    left_out,
+    over_bases,
+    over_reference,
+    over_reference_rare,
+    overview,
     plainly_named,
     scored,
     small_forest,
@@ -43,16 +48,17 @@ from dashboard.studies.views import (
 )
 from dashboard.text import escape, with_code
 from dashboard.theme import colours
+from jobs.reports.parts import Sheet
 from jobs.studies.pairs import answer as gains_answer
 from jobs.studies.progress import StudyOptions
-from jobs.studies.report import cost_sheet, overview, paper_sheet, setting_sheet
+from jobs.studies.report import cost_sheet, paper_sheet
 
 _PAGE = "studies/page.py"
 _FEW = 3
 """So many settings are all opened from the start."""
 _MANY, _TALL = 16, 480
 """Beyond so many rows a table scrolls, within so many pixels."""
-_COLUMNS = {"Study": 4, "Answer": 7, "": 1.6}
+_COLUMNS = {"Study": 4, "Answer": 9}
 """The heads of the table of studies, with the widths of its columns."""
 
 
@@ -64,12 +70,13 @@ def studies() -> None:
         return
     title(
         "Studies",
-        "Experiments of papers and of this laboratory, with their answers. Run, continue or read them.",
+        "Experiments of papers and of this laboratory, with their answers. Run, continue or read them. Lines "
+        "are 95% intervals; a filled mark is decided.",
     )
     if name:
         problem(f"No study is called {name}. These are the studies.")
     with st.container(key="studies_head"):
-        for column, head in zip(st.columns([*_COLUMNS.values()]), _COLUMNS, strict=True):
+        for column, head in zip(st.columns([*_COLUMNS.values()], gap="medium"), _COLUMNS, strict=True):
             column.caption(head)
     live(_table, resources.pace, key="studies_table")
 
@@ -79,16 +86,22 @@ def _table() -> None:
     for name, now in resources.studies_by_now().items():
         study = STUDIES[name]
         with st.container(key=f"study_row_{name}"):
-            question, answered, act = st.columns([*_COLUMNS.values()])
+            question, answered = st.columns([*_COLUMNS.values()], gap="medium")
         with question:
-            st.page_link(_PAGE, label=f"**{escape(study.title)}**", query_params={"study": name})
+            st.page_link(
+                _PAGE, label=f"**{escape(study.title)}**", query_params={"study": name},
+                icon=":material/arrow_forward:", icon_position="right",
+            )  # fmt: skip
             st.caption(escape(study.question))
+            with st.container(horizontal=True, vertical_alignment="center", key=f"study_act_{name}"):
+                counts = now and now[1]
+                launch_or_stop(study, counts, StudyOptions(name), [], f"study_{name}", is_quiet=True)
+                if now is not None:
+                    st.caption(_cost(now), width="content")
         with answered:
             _published(study)
             if now is not None and any((now[1].done, now[1].active, now[1].failed)):
-                _here(now)
-        with act:
-            launch_or_stop(study, now and now[1], StudyOptions(name), [], f"study_{name}")
+                _here(name, now)
 
 
 def _published(study: Study) -> None:
@@ -100,35 +113,35 @@ def _published(study: Study) -> None:
     if study.pairs:
         gains = record.gains(PAIRS)
         words, setting, view = gains_answer(gains, study.pairs), PAIRS_TITLE, gains_forest(gains, study.pairs)
-        axis = "Points over STL"
+        axis, more = "Points over STL", " Filled: decided among the pairs of a main task."
     else:
         result = plainly_named(record.result(record.settings[0]))
         words, setting, view = headline(result), result.setting.title, study_forest(result, (MEAN,))
         axis = f"{capitalised(unit(result))} over {study.method(study.reference).in_sentence}"
+        more = f" {left_out(view)} more between them on its page." if left_out(view) else ""
     st.markdown(f"**{escape(words)}**")
     with st.container(gap="xxsmall"):
         st.html(small_forest(view, axis))
-        st.caption(
-            f"{escape(setting)}. {plural(record.runs, 'run')}, 95% intervals; filled: decided.",
-            help=_alpha(setting),
-        )
+        st.caption(f"{escape(axis)}: {escape(setting)}.{more} {plural(record.runs, 'recorded run')}.")
 
 
-def _alpha(title: str) -> str | None:
-    """What α is, for a setting that has one."""
-    return ALPHA if "α" in title else None
-
-
-def _here(now: resources.StudyNow) -> None:
+def _here(study: str, now: resources.StudyNow) -> None:
     """What this store has of a study: its runs, and the answer of the first setting with scores."""
-    results, counts, seconds = now
-    texts = [f"{counts.done:,} of {plural(counts.total, 'run')} done"]
-    texts += [f"{counts.active:,} queued or in progress"] * bool(counts.active)
-    texts += [f"{counts.failed:,} failed"] * bool(counts.failed)
-    if seconds:
-        texts.append(f"{about_time(seconds)} left")
+    results, counts, _ = now
+    texts = f"{counts.done:,} of {plural(counts.total, 'run')} done"
+    texts += f", {counts.active:,} queued or in progress" * bool(counts.active)
+    texts += f", {counts.failed:,} failed" * bool(counts.failed)
     found = "".join(f" {headline(result)}" for result in scored(results)[:1])
-    st.caption(escape(f"In this store {', '.join(texts)}.{found}"))
+    with st.container(key=f"here_{study}"):
+        st.markdown(f"**In this store** {escape(f'{texts}.{found}')}")
+
+
+def _cost(now: resources.StudyNow) -> str:
+    """How many runs are left to do, and how long they take where that is known."""
+    _, counts, seconds = now
+    left = counts.total - counts.done
+    time = f", {about_time(seconds)}" if seconds else ""
+    return f"{plural(left, 'run')} left{time}" if left else ""
 
 
 def _study(name: str) -> None:
@@ -151,7 +164,7 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
         parts = {result.setting.part for result in results if has_scores(result)}
         part = segments(
             "Part",
-            {part: capitalised(part) for part in study.parts()},
+            {part: capitalised(part.replace("-", ", ")) for part in study.parts()},
             key="part",
             default=next((part for part in study.parts() if part in parts), study.parts()[0]),
             labelled=True,
@@ -163,8 +176,9 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
         show_answer(gains_answer(record.gains(part), study.pairs), key="study_pairs")
     elif sentence := part_answer(of_part):
         show_answer(sentence, key="study_part")
+        st.markdown(escape(extremes(of_part)))
     if not scored_results:
-        where = "is among the published records" if is_published else "has finished in this store"
+        where = "is recorded" if is_published else "has finished in this store"
         st.caption(f"No run of this part {where}.")
     elif study.by_relatedness:
         _grid(grid_table(of_part) if is_published else resources.study_grid(options), part)
@@ -190,7 +204,7 @@ def _shown_results(options: StudyOptions, record: Record | None) -> tuple[Study,
         return study, here, False
     done = resources.study_counts(options).done
     texts = {
-        "published": f"Published, {plural(record.runs, 'run')}",
+        "published": f"Recorded, {plural(record.runs, 'run')}",
         "store": f"This store, {plural(done, 'run')}",
     }
     default = "store" if any(map(has_scores, here)) else "published"
@@ -249,8 +263,8 @@ def _grid(table: pd.DataFrame, part: str) -> None:
                 )
         of_lines = "AMI is the mean of a line's cells." if has_ami else ALPHA
         st.caption(
-            "As Figure 3 of Bettgenhäuser et al. (2020): mean over seeds, bars are 95% intervals. STL is NER "
-            f"alone, T = 0; T is the number of tasks beside it. {of_lines}"
+            "As Figure 3 of Bettgenhäuser et al. (2020): mean over seeds, bars are 95% intervals, cut at "
+            f"F1 0 and 100. STL is NER alone, T = 0; T is the number of tasks beside it. {of_lines}"
         )
     if not has_ami:
         return
@@ -271,15 +285,16 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     if not any(MEAN in outcome.differences for result in results for outcome in result.outcomes):
         return
     reference = study.method(study.reference).in_sentence
-    sheet = overview(study, results)
-    titles = (result.setting.title for result in results)
-    with _scrolled(len(results)):
-        alt = f"Mean difference from {reference} by method and setting"
-        show_table(replace(sheet, head=(sheet.head[0], *titles)), alt=alt, turned="Setting")
+    sheet, in_one = overview(results)
+    with st.container(key="study_overview"), _scrolled(len(results)):
+        show_table(sheet, alt=f"Mean difference from {reference} by setting and method")
+    rest = f"In one setting alone: {escape('; '.join(in_one))}. Choose it below. " if in_one else ""
+    is_simulated = any("simulated:" in str(result.setting.base["corpus"]) for result in results)
+    alpha = ALPHA if is_simulated else ""
     st.caption(
-        f"Mean difference from {escape(reference)} over a setting's tasks, in points. Bold red: higher. Bold "
-        "blue: lower. Plain: equivalent. Grey: undecided. p is corrected for the methods of a setting. "
-        "Empty: not compared. " + next(filter(None, (_alpha(result.setting.title) for result in results)), "")
+        f"Mean difference from {escape(reference)} over a setting's tasks, in points. Red: higher. Blue: "
+        "lower. ≈: equivalent. Grey: undecided, by p corrected for the methods of a setting. "
+        f"{rest}{alpha}"
     )
 
 
@@ -312,8 +327,25 @@ def _setting(result: Result, sentence: str) -> None:
                 still=True,
                 alt=f"Differences from {view.reference} with their 95% intervals",
             )
-        sheet = replace(setting_sheet(result), hides_n=result.is_complete)
-        show_table(sheet, alt="Scores, chosen candidates and differences by method")
+        _tables(result)
+
+
+def _tables(result: Result) -> None:
+    """Draws scores and differences of a setting's methods; folded those of rarer labels and from bases."""
+
+    def show(sheet: Sheet, alt: str) -> None:
+        show_table(replace(sheet, hides_n=result.is_complete), alt=alt)
+
+    with st.container(key=f"setting_table_{result.setting.name}"):
+        show(over_reference(result), "Scores, chosen candidates and differences by method")
+    folded = [over_bases(result)]
+    if (rare := over_reference_rare(result)) is not None:
+        folded.append((f"On {RARE}", rare))
+    if titled := dict(filter(None, folded)):
+        with st.expander(", and ".join([*titled][:1] + [uncapitalised(title) for title in [*titled][1:]])):
+            for title, sheet in titled.items():
+                st.markdown(f"**{escape(title)}**")
+                show(sheet, title)
 
 
 def _colours(targets: Sequence[str]) -> dict[str, str]:
@@ -324,12 +356,16 @@ def _colours(targets: Sequence[str]) -> dict[str, str]:
 
 def _notes(study: Study, results: Sequence[Result]) -> None:
     measured = {name for result in results for each in result.outcomes for name in each.measures(MEAN)}
+    has_learned = any(each.learned is not None for result in results for each in result.outcomes)
+    is_chosen = any(each.chosen for result in results for each in result.outcomes)
     st.caption(
         f"Test sentences, {scale_text(measured)}: mean ± standard deviation over seeds. Differences are "
         "paired by seed, with the 95% interval of each by itself; p is corrected for the methods of a "
-        "setting (Holm), and the verdict follows it. Bold: higher. Task correlation: learned at the last "
-        "step, mean over pairs with a target. All seeds train the candidate of each method that has the best "
-        f"dev mean over {plural(len(study.search_seeds), 'seed')}."
+        "setting (Holm), and the verdict follows it."
+        + " Task correlation: learned at the last step, mean over pairs with a target."
+        * has_learned
+        + " In brackets after a method: the candidate with the best dev mean over "
+        f"{plural(len(study.search_seeds), 'seed')}, which all seeds train." * is_chosen
     )
     for setting, count in failures(results):
         st.caption(

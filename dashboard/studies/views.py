@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import html
+import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
-from core.evaluation.comparison import HIGHER, LOWER
+from core.evaluation.comparison import HIGHER, LOWER, Comparison
 from core.results.figures import Forest, Mark
 from core.studies.analysis import MEAN, RARE, Result
 from core.studies.simulator import point_of
 from core.transfer.gains import Gains
 from core.wording import capitalised, signed_points
+from jobs.reports.parts import SIGNED, Block, Entry, Sheet, difference_entry, mean_entry, p_entry, score_entry
 
-_APART = 0.2
-"""The least share of an axis between two of its numbers."""
+_STEPS = 2.5
+"""An axis has at least so many steps from number to number."""
+_PARTED = ", "
+"""What separates the parts of a setting's title."""
+_MOST, _LOWEST = 5, 2
+"""A small forest has at most so many rows; of more it has so many of the lowest, and else the highest."""
 
 
 def has_scores(result: Result) -> bool:
@@ -31,7 +39,7 @@ def scored(results: Iterable[Result]) -> list[Result]:
 
 
 def plainly_named(result: Result) -> Result:
-    """The result with methods titled as its sentences name them: `The paper's prior` for `Paper, tasks`."""
+    """The result with methods titled as sentences name them: `One head for all tasks` for `Pooled`."""
     named = (
         replace(outcome, method=replace(outcome.method, title=capitalised(outcome.method.in_sentence)))
         for outcome in result.outcomes
@@ -53,22 +61,28 @@ def gains_forest(gains: Gains, names: Mapping[str, str]) -> Forest:
     return Forest(rows, (MEAN,), "STL", marks)
 
 
+def left_out(view: Forest) -> int:
+    """The number of rows that are not in the small forest of this view."""
+    return max(len(view.marks) - _MOST, 0)
+
+
 def small_forest(view: Forest, axis: str) -> str:
     """A forest of one target as HTML: by row the name, the interval with a mark, and the difference.
 
-    A mark is filled where the difference is decided. `axis` says what differences are, in which unit.
+    The largest gain is first; of many rows it has the highest and the lowest. A mark is filled where the
+    difference is decided. `axis` says what differences are, in which unit.
     """
-    ends = [
-        0.0,
-        *(end for mark in view.marks for end in (mark.points, mark.low, mark.high) if end is not None),
-    ]
+    marks = sorted(view.marks, key=lambda mark: -mark.points)
+    if left_out(view):
+        marks = [*marks[: _MOST - _LOWEST], *marks[-_LOWEST:]]
+    ends = [0.0, *(end for mark in marks for end in (mark.points, mark.low, mark.high) if end is not None)]
     start, width = min(ends), max(ends) - min(ends) or 1.0
 
     def share(points: float) -> str:
         return f"{100 * (points - start) / width:.1f}%"
 
     rows = []
-    for mark in view.marks:
+    for mark in marks:
         low, high = (mark.points if end is None else end for end in (mark.low, mark.high))
         filled = " filled" * (mark.verdict in (HIGHER, LOWER))
         rows.append(
@@ -80,21 +94,19 @@ def small_forest(view: Forest, axis: str) -> str:
         )
     ticks = (
         f'<i class="tick" style="left: {share(tick)}">{f"{tick:+g}".replace("-", "−") if tick else 0}</i>'
-        for tick in dict.fromkeys(map(_round_down, (start, 0.0, start + width)))
-        if not tick or abs(tick) >= _APART * width  # beside zero there is no room for another number
+        for tick in _numbers(start, width)
     )
     rows.append(f'<tr><th></th><td><div class="track">{"".join(ticks)}</div></td><td></td></tr>')
-    rows.append(f'<tr><th></th><td class="axis">{html.escape(axis)}</td><td></td></tr>')
     label = f"{axis} with 95% intervals; a filled mark is a decided difference"
     return f'<table class="small-forest" aria-label="{html.escape(label)}">{"".join(rows)}</table>'
 
 
-def _round_down(points: float) -> float:
-    """The next number towards zero that is 1, 2 or 5 times a power of ten."""
-    if not points:
-        return 0.0
-    power = 10.0 ** math.floor(math.log10(abs(points)))
-    return math.copysign(max(step for step in (1, 2, 5) if step * power <= abs(points)) * power, points)
+def _numbers(start: float, width: float) -> list[float]:
+    """The multiples of 1, 2 or 5 times a power of ten from `start` on, over this width."""
+    power = 10.0 ** math.floor(math.log10(width / _STEPS))
+    step = max(step for step in (1, 2, 5) if step * power <= width / _STEPS) * power
+    first, last = math.ceil(start / step), math.floor((start + width) / step)
+    return [round(step * number, 9) for number in range(first, last + 1)]
 
 
 def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
@@ -116,6 +128,119 @@ def targets(result: Result) -> tuple[str, ...]:
     mean = (MEAN,) if len(result.setting.targets) > 1 else ()
     rare = (RARE,) if any(RARE in outcome.scores for outcome in result.outcomes) else ()
     return (*result.setting.targets, *mean, *rare)
+
+
+def overview(results: Sequence[Result]) -> tuple[Sheet, list[str]]:
+    """Settings × methods: the mean difference from the reference, with its verdict.
+
+    Settings are in blocks by what they share. Beside the table are the methods that are compared in one
+    setting alone: they have no column, which would be empty elsewhere.
+    """
+    compared = [
+        {o.method.title: o.differences[MEAN] for o in result.outcomes if MEAN in o.differences}
+        for result in results
+    ]
+    counts = Counter(title for by_method in compared for title in by_method)
+    shown = [title for title, count in counts.most_common() if count > 1] or list(counts)
+    blocks = []
+    for group, rows in _by_shared_words([result.setting.title for result in results]).items():
+        cells = {name: tuple(map(_mark, map(compared[place].get, shown))) for name, place in rows.items()}
+        blocks.append(Block(group, tuple(cells.items())))
+    return Sheet(("Setting", *shown), tuple(blocks)), [title for title in counts if title not in shown]
+
+
+def _mark(difference: Comparison | None) -> Entry | None:
+    if difference is None:
+        return None
+    return Entry(100 * difference.mean, unit="points", verdict=difference.verdict, form=SIGNED)
+
+
+def _by_shared_words(titles: Sequence[str]) -> dict[str, dict[str, int]]:
+    """The places of titles by the first parts that several share, then by their other parts.
+
+    `NER, 500 words, alike` and `NER, 500 words, mixed` are `alike` and `mixed` of `NER, 500 words`. They
+    share two parts or one; those that share none come first, whole.
+    """
+    parts = [title.split(_PARTED) for title in titles]
+    left, found = dict.fromkeys(range(len(titles))), list[list[int]]()
+    for depth in (2, 1):
+        by_start: dict[tuple[str, ...], list[int]] = {}
+        for place in left:
+            by_start.setdefault(tuple(parts[place][:depth]), []).append(place)
+        for places in by_start.values():
+            if len(places) > 1:
+                found.append(places)
+                left = {place: None for place in left if place not in places}
+    groups = {"": {titles[place]: place for place in left}} if left else {}
+    for places in sorted(found):
+        firsts = zip(*(parts[place][:-1] for place in places), strict=False)
+        start = len(list(itertools.takewhile(lambda words: len(set(words)) == 1, firsts)))
+        shared = _PARTED.join(parts[places[0]][:start])
+        groups[shared] = {_PARTED.join(parts[place][start:]): place for place in places}
+    return groups
+
+
+def over_reference(result: Result) -> Sheet:
+    """Methods × targets of one setting: scores, and the mean difference from the reference."""
+    targets = (*result.setting.targets, *[MEAN] * (len(result.setting.targets) > 1))
+    return _compared(result, targets, MEAN)
+
+
+def over_reference_rare(result: Result) -> Sheet | None:
+    """As `over_reference` for the rarer labels; None where they are not known."""
+    return _compared(result, (RARE,), RARE) if RARE in targets(result) else None
+
+
+def over_bases(result: Result) -> tuple[str, Sheet] | None:
+    """The differences of methods from those that they change in one thing; with what they are over in words.
+
+    None where no method has such a one. Of several such ones each row names its own.
+    """
+    named = [
+        (outcome, result.outcome(outcome.method.base).method.in_sentence)
+        for outcome in result.outcomes
+        if MEAN in outcome.from_base
+    ]
+    bases = list(dict.fromkeys(base for _, base in named))
+    if not bases:
+        return None
+    rows = [
+        (
+            f"{outcome.method.title}{f', over {base}' * (len(bases) > 1)}",
+            *_difference_cells(outcome.from_base[MEAN], result),
+        )
+        for outcome, base in named
+    ]
+    over = bases[0] if len(bases) == 1 else "the method that each changes in one thing"
+    return f"Over {over}", Sheet.of(("Method", "Difference", "p", "Verdict"), rows)
+
+
+def _compared(result: Result, shown: Sequence[str], target: str) -> Sheet:
+    reference = result.outcome(result.reference).method.in_sentence
+    has_learned = any(outcome.learned is not None for outcome in result.outcomes)
+    rows: list[list[Any]] = []
+    for outcome in result.outcomes:
+        # Fields are written as in the form, without the underscores of their names.
+        chosen = f" ({outcome.chosen.replace('_', ' ')})" if outcome.chosen else ""
+        scores = (
+            score_entry(outcome.scores.get(each), *(("f1",) if each == RARE else outcome.measures(each)))
+            for each in shown
+        )
+        cells = _difference_cells(outcome.differences.get(target), result)
+        if outcome.method.name == result.reference:
+            cells = ("", "", "reference")
+        rows.append([f"{outcome.method.title}{chosen}", *scores, *cells])
+        rows[-1] += [outcome.learned and mean_entry(outcome.learned)] * has_learned
+    head = ["Method", *(capitalised(each) if each == RARE else each for each in shown)]
+    head += [f"Over {reference}", "p", "Verdict", *["Task correlation"] * has_learned]
+    return Sheet.of(head, rows)
+
+
+def _difference_cells(difference: Comparison | None, result: Result) -> tuple[Entry | str | None, ...]:
+    if difference is None:
+        return None, None, ""
+    seeds = not result.is_complete
+    return difference_entry(difference, verdict=True, seeds=seeds), p_entry(difference.p), difference.verdict
 
 
 def grid_table(results: Sequence[Result]) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from core.config import RunConfig
 from core.corpora.types import Planted
 from core.events import Usage
 from core.figures import TEXT
-from core.results.figures import forest_chart
+from core.results.figures import Forest, Mark, forest_chart
 from core.store import RunState, Store
 from core.studies import STUDIES, Method, Study
 from core.studies.analysis import MEAN, FinalScores, Result, analyse
@@ -27,7 +27,16 @@ from core.studies.answer import answer, from_bases, headline, recorded_runs
 from core.studies.dissertation import BASE_SIZE, for_encoder
 from core.studies.recorded import PAIRS, records_of
 from core.studies.study import DevByRun, with_runs
-from dashboard.studies.views import failures, gains_forest, has_scores, small_forest, study_forest
+from core.wording import capitalised
+from dashboard.studies.views import (
+    failures,
+    gains_forest,
+    has_scores,
+    left_out,
+    overview,
+    small_forest,
+    study_forest,
+)
 from dashboard.theme import colours
 from jobs.studies.follow import follow
 from jobs.studies.progress import settings_with_runs, sweep_name
@@ -92,9 +101,32 @@ class TestViews:
         drawn = small_forest(replace(view, rows=("<b>STL</b>", "MRN")), "<i>F1</i> over MTL")
         assert "<b>" not in drawn
         assert "&lt;i&gt;F1&lt;/i&gt; over MTL" in drawn
-        assert re.findall(r'<th scope="row">(.*?)</th>', drawn) == ["&lt;b&gt;STL&lt;/b&gt;", "MRN"]
-        assert [" filled" in row for row in drawn.split("<tr ")[1:]] == [False, True]
+        assert re.findall(r'<th scope="row">(.*?)</th>', drawn) == ["MRN", "&lt;b&gt;STL&lt;/b&gt;"]
+        assert [" filled" in row for row in drawn.split("<tr ")[1:]] == [True, False]
         assert drawn.count("<td>+5.20</td>") == 1
+
+    def test_a_small_forest_has_the_largest_gains_and_losses_of_many_methods_and_an_axis(self) -> None:
+        marks = tuple(Mark(row, MEAN, row - 4.0, row - 4.5, row - 3.5, "", "higher") for row in range(9))
+        view = Forest(tuple("abcdefghi"), (MEAN,), "MTL", marks)
+        drawn = small_forest(view, "F1")
+        assert re.findall(r'<th scope="row">(.*?)</th>', drawn) == ["i", "h", "g", "b", "a"]
+        assert re.findall('class="tick"[^>]*>(.*?)<', drawn) == ["−4", "−2", "0", "+2", "+4"]
+        assert (left_out(view), left_out(replace(view, marks=marks[:5]))) == (4, 0)
+
+    def test_settings_stand_under_what_they_share_and_a_method_of_one_setting_has_no_column(self) -> None:
+        record = records_of("priors")[0]
+        sheet, in_one = overview([record.result(each) for each in record.settings if each.part == "pooling"])
+        assert [(block.title, len(block.rows)) for block in sheet.blocks] == [
+            ("", 2),
+            ("NER, 500 words, beside five simulated tasks", 6),
+            ("UPOS of LinES, 500 words, beside five simulated tasks", 2),
+            ("POS of two corpora", 2),
+        ]
+        assert sum(len(block.rows) for block in sheet.blocks) == 12
+        assert "Pooled" in sheet.head
+        assert "Ridge" in in_one
+        assert {"Ridge", "Paper"}.isdisjoint(sheet.head)
+        assert all(any(row[1]) for block in sheet.blocks for row in block.rows)
 
     def test_decided_pairs_are_the_rows_of_a_forest_of_gains(self) -> None:
         gains = records_of("transfer")[0].gains(PAIRS)
@@ -181,7 +213,7 @@ class TestLaunch:
         marked = dict(zip(recorded, rows, strict=True))
         # The decided pairs of `transfer`, the methods of the first setting of other studies.
         assert marked["transfer"] == 5
-        assert marked["priors"] == 6
+        assert marked["priors"] == 5  # the largest gains and losses
         assert min(marked.values()) > 1
         assert not [button for button in app.button if str(button.key).startswith("launch_")]
 
@@ -225,7 +257,7 @@ class TestLaunch:
             claimed(Store.open(), state, **run.values())
         # An address of an unknown study leads to the table.
         app = open_page("studies", study="nothing")
-        said = [text.value for text in app.caption if "In this store" in text.value]
+        said = [text.value for text in app.markdown if "In this store" in text.value]
         wanted = {RunState.RUNNING: "1 queued or in progress", RunState.FAILED: "1 failed"}
         assert len(said) == (state is not None)
         assert all(wanted[state] in text for text in said if state is not None)
@@ -289,10 +321,10 @@ class TestPage:
         assert [len(chart["data"]) for chart in figures(app, "forest_whole")] == [3]
         overview, whole, half, *_ = sheets(app)
         assert list(overview["MRN"]) == [":red[**+5.20**]"] * 2
-        assert list(overview["STL"]) == ["0.00", "0.00"]
+        assert list(overview["STL"]) == ["≈ 0.00", "≈ 0.00"]
         assert whole.loc["MTL", "Verdict"] == "reference"
-        assert whole.loc["MRN", "Chosen"] == "λ=0.1"
-        assert (whole.loc["MRN", "Dev"], whole.loc["MRN", "Verdict"]) == ("72.40", "higher")
+        assert whole.loc["MRN (λ=0.1)", "Over MTL"].startswith(":red[**+5.20**]")
+        assert whole.loc["MRN (λ=0.1)", "Verdict"] == "higher"
         assert {"pos", "mean"}.isdisjoint(half.columns)  # of one target there is no mean beside
         assert not app.warning
 
@@ -387,7 +419,10 @@ def test_a_record_with_missing_runs_says_so_and_what_it_answers(open_page: Open)
     table = next(table for table in sheets(app) if "Verdict" in table)
     for outcome in result_.outcomes:
         if compared := outcome.differences.get(MEAN):
-            has_n = f"({compared.seeds})" in table.loc[outcome.method.title, "Difference"]
+            (name,) = (
+                name for name in table.index if name.startswith(capitalised(outcome.method.in_sentence))
+            )
+            has_n = f"({compared.seeds})" in table.loc[name, "Over MTL"]
             assert has_n is not result_.is_complete
 
 
@@ -399,6 +434,10 @@ def test_published_grids_of_simulated_tasks_are_drawn_by_their_planted_relatedne
     assert [trace["name"] for trace in drawn[0]["data"]] == ["STL", "α = 0.2", "α = 0.6", "α = 0.93", "α = 1"]
     ours = records_of("simulator")[0]
     (setting_,) = (each for each in ours.settings if each.name == "balanced-n500-t2-a0.2")
+    scale = drawn[0]["layout"]["yaxis"]["range"]
+    for trace in drawn[0]["data"]:
+        bars = zip(trace["y"], trace["error_y"]["arrayminus"], trace["error_y"]["array"], strict=True)
+        assert all(scale[0] < y - low and 0 <= y - low <= y + high < scale[1] for y, low, high in bars)
     expected = 100 * ours.result(setting_).outcome("mtl").scores[MEAN].mean
     assert drawn[0]["data"][1]["y"][0] == pytest.approx(expected)
     assert "Published formulas" not in words(app)
@@ -407,7 +446,7 @@ def test_published_grids_of_simulated_tasks_are_drawn_by_their_planted_relatedne
 def test_a_part_of_one_setting_is_answered_once(open_page: Open) -> None:
     app = open_page("studies", study="simulator")
     assert words(app).count("methods beat STL") == 1
-    assert [list(table)[:2] for table in sheets(app)] == [["ner", "Difference"]]
+    assert [list(table)[:2] for table in sheets(app)] == [["ner", "Over STL"], ["Rarer labels", "Over STL"]]
 
 
 def test_simulated_tasks_have_the_papers_figure_and_the_errors_of_its_formulas(open_page: Open) -> None:
@@ -425,7 +464,7 @@ def test_simulated_tasks_have_the_papers_figure_and_the_errors_of_its_formulas(o
     by_ami = ["STL", "AMI 0.10", "AMI 1.00"]
     assert names == [by_ami, ["n = 1,000", "n = 2,000"], by_ami]
     assert drawn[0]["layout"]["xaxis"]["title"]["text"] == "(a) words of each task, T = 2"
-    assert drawn[0]["data"][2]["x"] == [1000, 2000]
+    assert drawn[0]["data"][2]["x"] == pytest.approx([1000, 2000], abs=20)  # bars stand side by side
     table = sheets(app)[0]
     assert table.loc["(3)", "MSE printed"] == "0.027"
     assert list(table.index) == ["(3)", "(4)", "(5)", "(6)", "(9)", "(10)"]

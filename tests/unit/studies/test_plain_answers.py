@@ -10,7 +10,7 @@ import pytest
 
 from core.studies import STUDIES, Method
 from core.studies.analysis import MEAN, Outcome, Result, with_differences
-from core.studies.answer import from_bases, headline, part_answer
+from core.studies.answer import extremes, from_bases, headline, part_answer
 from core.studies.recorded import RECORDS, Record
 from tests.studying import setting, study
 
@@ -81,6 +81,15 @@ def test_a_part_is_answered_by_how_often_the_best_wins_and_the_worst_loses() -> 
     assert part_answer([open_, open_]) == "No method beats MTL in any of 2 settings."
     alone = [made(a=_UP), made(a=_DOWN)]
     assert part_answer(alone) == "The a beats MTL in 1 of 2 settings and loses in 1 of 2 settings."
+    assert part_answer([made(a=_UP), made(a=_WIDE)]) == "The a beats MTL in 1 of 2 settings; undecided in 1."
+
+
+def test_the_largest_gain_and_loss_of_a_part_are_named_with_their_settings() -> None:
+    wins, loses, open_ = made(a=_UP, b=_WIDE), made(a=_WIDE, b=_DOWN), made(a=_WIDE, b=_WIDE)
+    assert extremes([wins, loses]) == (
+        "Largest gain: the a on Small (+10.0 F1). Largest loss: the b on Small (−20.0 F1)."
+    )
+    assert extremes([wins]) == extremes([open_, open_]) == ""
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.results_path.stem)
