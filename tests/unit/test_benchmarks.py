@@ -56,11 +56,12 @@ KEYS = {
     "training --only tagging": "inference_over_pipeline",
     "training --only training": "over_trainer over_trainer_within over_trainer_cpu over_trainer_fp32 "
     "over_published mrn_over_mtl memory_over_trainer",
+    "walks": "own_s",
     "where": "pos_s pos_cpu_s chunk_s chunk_cpu_s ner_s ner_cpu_s",
     "words": "over_flair sc_over_s words_per_s",
 }
 """By the benchmark and its arguments after `--quick`."""
-WITH_PROCESSES = {"machamp", "on_gpu", "pages", "queue", "small_runs", "startup", "training"}
+WITH_PROCESSES = {"machamp", "on_gpu", "pages", "queue", "small_runs", "startup", "training", "walks"}
 CALLS = sorted([*KEYS, "readme"])
 NOT_ON_GPU_MACHINE = ("playwright", "plotly", "streamlit", "truecase")
 
@@ -78,11 +79,11 @@ def test_quick(
     call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, *words = call.split()
-    if name == "pages":
+    if name in ("pages", "walks"):
         from tests.journeys.browser import BROWSERS
 
         if not any(map(shutil.which, BROWSERS)):
-            pytest.skip("it measures Chromium, which is not installed")
+            pytest.skip("it drives Chromium, which is not installed")
     if name == "training" and importlib.util.find_spec("accelerate") is None:
         pytest.skip("Trainer needs accelerate: pip install 'mrnlab[bench]'")
     if name == "balancing" and importlib.util.find_spec("torchjd") is None:
