@@ -221,7 +221,7 @@ PRIORS: dict[str, PriorSpec] = {
         lambda_=1e-3,
     ),
     "paper": PriorSpec(
-        "The published procedure, kept for comparison. Its penalty can vanish.",
+        "The procedure of Long and others (2017), kept for comparison. Its penalty can vanish.",
         lambda_=5e-2,
         has_scales=False,
     ),
@@ -249,7 +249,7 @@ ALIGNMENTS: dict[str, str] = {
     "they share sentences, else disjoint.",
     "disjoint": "Keeps every label of every task apart. Tasks then cannot be related.",
     "exact": "Labels with the same name share a row.",
-    "cooccurrence": "Labels are related by how often they occur on the same token.",
+    "cooccurrence": "Labels are related by how often they occur on the same word.",
     "mapping": "Labels correspond as in a CSV file of yours: mapping:FILE.",
 }
 

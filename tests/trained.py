@@ -19,6 +19,7 @@ from core.config import RunConfig
 from core.corpora.types import Corpus
 from core.events import Event, RunFacts, SplitResult
 from core.store import RunState, Store
+from core.store.types import Owner
 from core.tagging import TaggedSentence, labels_of, load_tagger
 from core.training.trainer import Outcome, train
 from jobs.worker.loop import Worker
@@ -100,11 +101,12 @@ def train_runs(
     sweep: str = "toy",
     *,
     threads: int | None = None,
+    owner: Owner = OWNER,
     **options: Any,
 ) -> list[int]:
     """Trains them one after another in this process, by a worker with these options, on so many threads."""
     ids = store.add_runs(configs, sweep=sweep, threads=[threads] * len(configs))
-    worker = Worker(store, OWNER, log_to=lambda _path: contextlib.nullcontext(), **options)
+    worker = Worker(store, owner, log_to=lambda _path: contextlib.nullcontext(), **options)
     with patch("jobs.worker.loop.release_memory"):  # a full collection each time, and these models are tiny
         for _ in ids:
             worker.train_next()

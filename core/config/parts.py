@@ -71,7 +71,7 @@ class Data(Part):
             rank=8,
             prominent=True,
             option=True,
-            hint="1 uses all. A list such as 5%, 10% makes runs for each value.",
+            hint="100% uses all. A list such as 5%, 10% makes runs for each value.",
         ),
     )
     """The share of each corpus's training sentences to use, drawn at random by the seed."""

@@ -36,6 +36,11 @@ def value_text(value: Any) -> str:
     return value if isinstance(value, str) else number_typed(value)
 
 
+def share_typed(share: float) -> str:
+    """A share as one types it in percent, `5%`; it reads back as the same number."""
+    return f"{(Decimal(number_typed(share)) * 100).normalize():f}%"
+
+
 MOST_SEEDS = 10_000
 """The most seeds of one list."""
 

@@ -25,7 +25,7 @@ from core.config import (
     has_field,
 )
 from core.corpora.derived import is_derived
-from core.registry import FULL, UNKNOWN_ENCODER, reads_words
+from core.registry import FULL, MODES, UNKNOWN_ENCODER, reads_words
 from core.store import Run, RunState
 from core.tasks.scores import PEARSON
 from core.wording import all_of, number, plural, without_shared
@@ -165,6 +165,9 @@ def field_text(field: str, value: Any, parts: int = 1) -> str:
     if field == "alignment":
         name, _, file = str(value).partition(":")
         return _mapping_text(str(value), file) if file else name
+    if field == "learn":
+        modes = [mode for mode in MODES if mode in value]
+        return f"relations of {all_of([f'{mode}s' for mode in modes])}" if modes else "no relations learned"
     if counted := _counted(field):
         return plural(value, counted)
     if isinstance(value, list):

@@ -10,13 +10,18 @@ const sorts = new Map()
 const unconfirmed = new Map()
 const drawn = new WeakMap() // root → what it shows
 
-// The cell of a line in a column, and that of its note.
-function cells(column, place) {
+// What a line has in a column: its text or words, and how much of it is done.
+function content(column, place) {
   const [text, share] = [column.texts[place], column.shares[place] ?? null]
   const bar = { className: "track", role: "img", ariaLabel: `${Math.round(share)}% done` }
   const bars = share === null ? [] : [element("span", bar, element("i", { style: { width: `${share}%` } }))]
   const words = typeof text === "string" ? [element("span", "", text)] : text.map(([colour, word]) => element("span", { className: "word", style: { "--ink": `var(--st-${colour}-text-color)` } }, word))
-  const cell = element("td", column.bold.includes(place) ? `${column.kind} best` : column.kind, ...words, ...bars)
+  return [...words, ...bars]
+}
+
+// The cell of a line in a column, and that of its note.
+function cells(column, place) {
+  const cell = element("td", column.bold.includes(place) ? `${column.kind} best` : column.kind, ...content(column, place))
   return column.notes.length ? [cell, element("td", "note", column.notes[place])] : [cell]
 }
 
@@ -59,6 +64,12 @@ export default function ({ data, key: name, parentElement, setTriggerValue }) {
 
   const { lines } = data
   const columns = [{ name: "Name", head: "Name", kind: "name", values: lines.map((line) => line.name), notes: [] }, ...data.columns]
+  // The columns of scores are first; behind them is the room that other tables of the page need for theirs.
+  const scores = data.columns.filter((column) => column.is_score).length
+  const withBlank = (parts) => parts.toSpliced(scores, 0, ...(data.blanks ? [element("td", "blank")] : []))
+  const state = data.columns.find((column) => column.kind === "words")
+  root.style.setProperty("--widest", data.widest)
+  root.style.setProperty("--blanks", data.blanks)
   const held = root.getRootNode().activeElement?.dataset?.at
   const scrolled = root.querySelector(".scroll")?.scrollLeft ?? 0
   const tip = element("div", { className: "tip", popover: "manual" })
@@ -108,8 +119,8 @@ export default function ({ data, key: name, parentElement, setTriggerValue }) {
   }
   const rows = lines.map((line, place) => {
     const link = reached(`link ${line.runs}`, element("a", { href: `run?id=${line.runs}`, onclick: open(line) }, line.name))
-    return element("tr", "", element("td", "box", element("label", "", boxes[place])), element("th", { className: "name", scope: "row" }, link),
-      ...data.columns.flatMap((column) => cells(column, place)), element("td", "rest"))
+    return element("tr", "", element("td", "box", element("label", "", boxes[place])), element("th", { className: "name", scope: "row" }, link, ...(state ? [element("div", "under", ...content(state, place))] : [])),
+      ...withBlank(data.columns.map((column) => cells(column, place))).flat(), element("td", "rest"))
   })
 
   const sortBy = ({ name: column, values }) => {
@@ -135,7 +146,7 @@ export default function ({ data, key: name, parentElement, setTriggerValue }) {
   if (lines.every((line) => share(line) === line.chosen / line.runs.length)) confirm()
   shown.paint()
   arrange()
-  const head = element("tr", "", element("td", "box", element("label", "", every)), ...heads, element("td", "rest"))
+  const head = element("tr", "", element("td", "box", element("label", "", every)), heads[0], ...withBlank(heads.slice(1)), element("td", "rest"))
   const table = element("table", { ariaLabel: data.alt }, element("thead", "", head), body)
   const scroll = element("div", "scroll", table)
   scroll.onscroll = () => scroll.classList.toggle("moved", scroll.scrollLeft > 0)

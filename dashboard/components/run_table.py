@@ -17,7 +17,7 @@ class Column:
 
     Of `words` and `chips` a text is a list of colours with words. Lines without a value are sorted last,
     those of `bold` stand out; `shares` in percent have a bar. `head`: by default the column's name.
-    `is_usual`: whether the column is shown where the reader chose none.
+    `is_usual`: whether the column is shown where the reader chose none; `is_score`: whether it is of a task.
     """
 
     kind: Literal["number", "text", "words", "chips"]
@@ -29,6 +29,7 @@ class Column:
     head: str = ""
     help: str = ""
     is_usual: bool = False
+    is_score: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,15 @@ def run_table(
     about: str,
     alt: str,
     key: str,
+    widest_name: int,
+    most_scores: int,
     ticked: Callable[[Collection[int], Sequence[int]], None],
     opened: Callable[[Sequence[int]], None],
 ) -> None:
     """Draws the table under its title, and what is said about it; the reader sorts it in the browser.
+
+    Where there is room, columns stand below each other in all tables of a page: a name has room for
+    `widest_name` letters, and the scores for `most_scores` columns.
 
     Called before the page runs again: `ticked` with the runs of all lines without and with a tick, `opened`
     with those of the line whose name was pressed.
@@ -60,6 +66,8 @@ def run_table(
         "title": title,
         "about": about,
         "alt": alt,
+        "widest": widest_name,
+        "blanks": max(0, most_scores - sum(column.is_score for column in columns.values())),
         "lines": list(map(asdict, lines)),
         "columns": [
             asdict(column) | {"name": name, "head": column.head or name, "bold": sorted(column.bold)}

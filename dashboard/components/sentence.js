@@ -94,13 +94,16 @@ function lineNode(block, from, to, widths) {
   block.tokens.slice(from, to).forEach((token, index) => {
     line.append(place(element("div", "word", element("bdi", "", token)), 1, index + 3))
   })
-  block.lanes.forEach((lane, number) => {
-    const row = number + 2
-    const opens = number === 0 || block.lanes[number - 1].task !== lane.task
+  // A line that goes on has no lanes of tasks that mark nothing in it.
+  const marked = new Set(block.lanes.filter((lane) => lane.cells.slice(from, to).some((cell) => lane.kind === "plain" || cell.inside)).map((lane) => lane.task))
+  const lanes = block.lanes.map((lane, number) => [lane, number]).filter(([lane]) => from === 0 || marked.has(lane.task))
+  lanes.forEach(([lane, number], shown) => {
+    const row = shown + 2
+    const opens = shown === 0 || lanes[shown - 1][0].task !== lane.task
     const parts = []
     if (opens) {
       let rows = 1
-      while (block.lanes[number + rows]?.task === lane.task) rows++
+      while (lanes[shown + rows]?.[0].task === lane.task) rows++
       const name = element("div", { className: "name", title: lane.task }, element("i"), element("bdi", "", lane.short))
       parts.push(place(element("div", `task ${lane.kind}`, name), row, 1, rows))
     }
@@ -116,32 +119,38 @@ function lineNode(block, from, to, widths) {
         parts.push(place(spanNode(lane, span, block.confidence), row, span.start - from + 3, 1, span.end - span.start))
     for (const part of parts) {
       part.style.setProperty("--task", lane.colour)
-      if (opens && number > 0) part.classList.add("opens")
+      if (opens && shown > 0) part.classList.add("opens")
       line.append(part)
     }
   })
   return line
 }
 
-// Where the lines of each block break: all words of all blocks are laid out once without breaks, and measured.
+// Whether a span of some lane goes on from the word before this one.
+const isWithin = (block, at) => block.lanes.some(({ kind, cells }) => kind === "spans" && cells[at].inside && !cells[at].start && cells[at - 1].inside && !cells[at - 1].end)
+
+// Where the lines of each block break: all words of all blocks are laid out once without breaks, and measured. A line
+// ends between spans, unless that leaves half of it empty.
 function broken(stage, blocks, width) {
   const trials = blocks.map((block) => lineNode(block, 0, block.tokens.length))
   const host = element("div", "measure", ...trials)
   stage.append(host)
   const widest = (selector) => Math.ceil(Math.max(0, ...[...host.querySelectorAll(selector)].map((n) => n.offsetWidth)))
   const names = [widest(".task"), widest(".who")]
-  const lines = trials.map((trial) => {
+  const lines = trials.map((trial, number) => {
     const room = width - names[0] - names[1]
+    const widths = [...trial.querySelectorAll(".word")].map((word) => word.getBoundingClientRect().width)
+    const length = (from, to) => widths.slice(from, to).reduce((sum, one) => sum + one, 0)
     const starts = [0]
-    let used = 0
-    trial.querySelectorAll(".word").forEach((word, index) => {
-      const needed = word.getBoundingClientRect().width
-      if (used > 0 && used + needed > room) {
-        starts.push(index)
-        used = 0
-      }
-      used += needed
-    })
+    let from = 0
+    for (let at = 1; at < widths.length; at++) {
+      if (length(from, at + 1) <= room) continue
+      let start = at
+      while (start > from + 1 && isWithin(blocks[number], start)) start--
+      from = !isWithin(blocks[number], start) && length(from, start) > room / 2 ? start : at
+      starts.push(from)
+      at = from
+    }
     return starts
   })
   host.remove()

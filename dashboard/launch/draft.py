@@ -20,7 +20,7 @@ from core.config import (
 from core.config.fields import CONTEXT_FIELDS, NOTHING, comma_list
 from core.config.sweep import LISTED
 from core.config.task_groups import TASK_GROUPS
-from core.config.typed import format_values, value_text, whole_number
+from core.config.typed import format_values, share_typed, value_text, whole_number
 from core.errors import ConfigError, CorpusError
 from core.plain_text import shortened
 from core.registry import (
@@ -88,6 +88,11 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 """The fields of which values are picked, and what they are picked from. Of the others they are typed."""
 
 
+def format_in_form(field: str, values: Sequence[Any]) -> str:
+    """The text of a list of a field's values as the form has it: shares of the data in percent."""
+    return ", ".join(map(share_typed, values)) if field == "fraction" else format_values(field, values)
+
+
 def _start(field: str) -> str | tuple[str, ...]:
     default, rule = FIELD_HELP[field].default, FIELD_RULES[field]
     if field in OPTIONS and rule.is_conditional:
@@ -95,7 +100,7 @@ def _start(field: str) -> str | tuple[str, ...]:
         kinds = itertools.product(("mrn",), ("minilm",), trainings, PRIORS)
         defaults = {rule.default_of(dict(zip(CONTEXT_FIELDS, kind, strict=True))) for kind in kinds}
         default = defaults.pop() if len(defaults) == 1 else None  # else none is picked, which is said
-    text = "" if default is None else value_text(default)
+    text = "" if default is None else format_in_form(field, [default])
     return text if field not in OPTIONS else (text,) if text else ()
 
 
@@ -273,7 +278,7 @@ def _in_form(name: str, values: Sequence[Any]) -> str | tuple[str, ...]:
     if name in WHOLE:
         return tuple(map(value_text, values)) if name in OPTIONS else format_values(name, values)
     if name not in OPTIONS:
-        return format_values(name, sorted(values))
+        return format_in_form(name, sorted(values))
     places = {option: place for place, option in enumerate(OPTIONS[name])}
     return tuple(sorted(map(value_text, values), key=lambda option: places.get(option, len(places))))
 

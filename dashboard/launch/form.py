@@ -157,7 +157,7 @@ def form() -> tuple[Draft, _Slots]:
         st.session_state.setdefault(key_of(field), start if isinstance(start, str) else list(start))
     slots: _Slots = {}
     problems: dict[str, str] = {}
-    parts = st.container(gap="medium")
+    parts = st.container(gap="small")  # and the room above a heading (`style.css`)
     with parts.container(gap="xsmall"):
         data, tasks, task_groups = _data(slots, problems)
     with parts.container(gap="xsmall"):
@@ -230,6 +230,19 @@ def _fill_table() -> None:
 def captions(texts: Mapping[str, str]) -> None:
     """A description of each of the chosen options."""
     st.caption("  \n".join(f"**{escape(name)}** {escape(text)}" for name, text in texts.items()))
+
+
+def _explained_picks(field: str, label: str, ask: str, texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Picks of a field, each chosen one with its text; `ask` opens those of all, the default marked."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        with st.container(width="content"):
+            chosen = picks(field, label)
+        with st.popover(ask, type="tertiary", key=f"launch_about_{field}"):
+            for name, text in texts.items():
+                default = " :gray-badge[Default]" * (name in START[field])
+                st.markdown(f"**{escape(name)}**{default}  \n{escape(text)}")
+    captions({name: texts[name] for name in chosen if name in texts})
+    return chosen
 
 
 def _tasks(data: ChosenData, colour: Mapping[str, str], added: RunWithFacts | None) -> tuple[str, ...]:
@@ -354,25 +367,26 @@ def _prior(
 ) -> _Lists:
     """Draws the fields of MRN. An error in the file of a mapping goes to `problems`."""
     with st.container(border=True, gap="small"):
-        left, right = st.columns(2)
-        with _field(slots, "prior", left):
-            priors = picks("prior", "Prior of MRN")
-            captions({name: spec.description for name in priors if (spec := prior_spec(name))})
-        with _field(slots, "lambda", right):
+        texts = {name: spec.description for name in OPTIONS["prior"] if (spec := prior_spec(name))}
+        with _field(slots, "prior"):
+            priors = _explained_picks("prior", "Prior of MRN", "Compare the priors", texts)
+        left, right = st.columns(2, vertical_alignment="bottom")
+        with _field(slots, "lambda", left):
             strengths = automatic({**lists, "prior": priors})["lambda"]
             lambdas = typed(
                 "lambda",
                 "λ, strength of the prior",
                 placeholder=", ".join(["automatic", *map(number, strengths)]),
             )
+        with right:
             fold(lambda: say("strength"), key="what_is_this", label="What does λ do?")
         added: _Lists = {}
         if PREDICTED in priors:
             with _field(slots, "added_to"):
                 added["added_to"] = typed("added_to")
         with _field(slots, "alignment"):
-            alignments = picks("alignment", "Alignment Aₜ: which labels of the tasks correspond")
-            captions({name: ALIGNMENTS[name] for name in alignments})
+            label = "Alignment Aₜ: which labels of the tasks correspond"
+            alignments = _explained_picks("alignment", label, "Compare the alignments", ALIGNMENTS)
             if "mapping" in alignments:
                 try:
                     mapping = _mapping(labels)

@@ -18,15 +18,19 @@ from dashboard.shared.states import title
 _SEEN = "launch_seen"
 
 
-def cards() -> None:
-    """A row of cards, a question each, which scrolls sideways on a narrow screen (`style.css`)."""
+def cards(*, is_new: bool) -> None:
+    """A row of cards, a question each, which scrolls sideways on a narrow screen (`style.css`).
+
+    In a new store the first one is what to do.
+    """
     with st.container(horizontal=True, wrap=False, gap="small", key="launch_cards"):
         for preset in QUESTIONS:
             with st.container(border=True, height="stretch", gap="xxsmall"):
                 st.markdown(f"**{preset.title}**")
                 st.caption(preset.description)
                 st.space("stretch")
-                launch_button(preset, "Try it" if preset is TRY_IT else "Launch")
+                is_first = preset is TRY_IT
+                launch_button(preset, "Try it" if is_first else "Launch", primary=is_first and is_new)
         with st.container(border=True, height="stretch", gap="xxsmall"):
             st.markdown("**Which tasks help which?**")
             st.caption("Each task chosen below alone and with each other one, STL and MTL, 5 seeds.")
@@ -41,9 +45,10 @@ title(
 )
 open_link(resources.store())
 held_banner(resources.store(), launching=True)
-if not any(resources.store().counts().values()):
+is_new = not any(resources.store().counts().values())
+if is_new:
     paradigms()
-cards()
+cards(is_new=is_new)
 
 left, right = st.columns([3, 2], gap="large")
 with left:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.config import RunConfig, comparison_key, shares_nothing
+from core.corpora.summary import summarise
+from core.corpora.types import Overlap
 from core.errors import ConfigError, EncoderError, MRNLabError
+from core.mrn.alignments import choose, in_common
 from core.paths import database_url
 from core.recording.resolve import with_absolute_paths
 from core.results.naming import shortest_names
@@ -22,10 +27,11 @@ from dashboard.launch.launched import launched_runs
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import show_table
 from dashboard.shared.newcomers import fold
+from dashboard.shared.run_views import tasks_and_seeds
 from dashboard.shared.states import problem, show_note
 from dashboard.text import escape
 from jobs.queue.estimates import Cost, Disk, cost, disk, queue_left
-from jobs.queue.submit import check, same_runs
+from jobs.queue.submit import alignment_notes, automatic_alignments, check, same_runs
 from jobs.reports.parts import Entry, Sheet
 
 _HOUR_S = 3600
@@ -103,7 +109,12 @@ def costs(configs: Sequence[RunConfig]) -> tuple[Cost, Disk]:
 @st.cache_data(max_entries=64, ttl=30, show_spinner=False, hash_funcs=_HASHED)
 def _costs(url: str, newest: int, configs: tuple[RunConfig, ...]) -> tuple[Cost, Disk]:
     store = resources.store()
-    return cost(store, configs), disk(store, configs)
+    return cost(store, configs, sentences=_sentences), disk(store, configs)
+
+
+def _sentences(config: RunConfig) -> int:
+    """How many sentences or texts the corpus of this run has for training."""
+    return summarise(config.corpus, config.columns).splits["train"].sentences
 
 
 _MOST_LISTED = 200
@@ -124,7 +135,7 @@ def launch_plan(draft: Draft, planned: Plan, slots: Mapping[str, DeltaGenerator]
         # The fold of the last container has a fixed position: a click while the page is drawn again finds it.
         plan, last = st.container(), st.container()
         with st.spinner("Looking at the data"), plan:
-            _planned(draft, planned.configs, last)
+            _planned(draft, planned.configs, slots, last)
     except MRNLabError as error:
         runs = plural(len(planned.configs), "run")
         st.subheader(f"This makes {runs}", anchor=False)
@@ -158,7 +169,12 @@ def _problems(
         st.markdown(f"{':orange[:material/error:] ' * is_error}{escape(sentence)}{jump}")
 
 
-def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator) -> None:
+def _planned(
+    draft: Draft,
+    configs: tuple[RunConfig, ...],
+    slots: Mapping[str, DeltaGenerator],
+    last: DeltaGenerator,
+) -> None:
     """The plan of runs that can be trained here. Raises MRNLabError where one cannot."""
     runs = as_queued(configs)
     same = same_runs(resources.store(), runs)
@@ -166,7 +182,12 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator)
     reuse = bool(same) and bool(st.session_state[_REUSE])
     stored = [same.get(run) if reuse else None for run in runs]
     new = tuple(run for run, stored_run in zip(runs, stored, strict=True) if stored_run is None)
-    notes = [note for note in checked(new) if note not in draft.notes]
+    automatic = automatic_alignments(new)
+    with slots.get("alignment", last) if automatic else nullcontext():
+        for sentence in alignment_sentences(automatic):
+            st.caption(escape(sentence))
+    said = {*draft.notes, *alignment_notes(new)}
+    notes = [note for note in checked(new) if note not in said]
     time, room = costs(new)
 
     launched = _launched(configs)
@@ -216,12 +237,24 @@ def _planned(draft: Draft, configs: tuple[RunConfig, ...], last: DeltaGenerator)
         fold(terminal, key="launch_terminal", label="The same from a terminal", icon=":material/terminal:")
 
 
+def alignment_sentences(
+    automatic: Sequence[tuple[tuple[str, ...], Sequence[Overlap]]],
+) -> list[str]:
+    """Which alignment `auto` takes for the tasks of a run, and why; of many groups of tasks, for how many."""
+    if len(automatic) == 1:
+        ((_, overlaps),) = automatic
+        return [f"Here auto takes {choose(overlaps)[0]}: {in_common(overlaps)}."]
+    counts = Counter(choose(overlaps)[0] for _, overlaps in automatic)
+    return [f"Here auto takes {name} for {plural(n, 'group')} of tasks." for name, n in counts.items()]
+
+
 def _heading(runs: int, new: int, time: Cost) -> None:
     """How many runs there are, how many of them are new, and how long these take."""
     makes = f"This makes {plural(runs, 'run')}"
     some = f", {new:,} of them new" if new < runs else ""
     about = "" if time.seconds is None else f", {about_time(time.seconds)}"
-    between = "" if time.span is None else f"{span(*time.span)}, "
+    about = f", roughly {span(*time.rough)}" if time.rough else about
+    between = "" if time.span is None or time.rough else f"{span(*time.span)}, "
     at_once = f"{time.at_once} at once, " if time.at_once > 1 else ""
     with st.container(gap="xsmall"):
         st.subheader(f"{makes}{some}{about}", anchor=False)
@@ -242,7 +275,8 @@ def _button(
 ) -> None:
     st.button(
         label,
-        type="primary",
+        # In a new store the first card is the one thing to do.
+        type="primary" if any(resources.store().counts().values()) else "secondary",
         icon=":material/rocket_launch:",
         disabled=disabled,
         key="launch",
@@ -302,7 +336,7 @@ def plan_rows(
     rows = []
     for name, group in zip(names, groups.values(), strict=True):
         old = sum(run is not None for _, run, _ in group)
-        made_of = _tasks_and_seeds([config for config, _, _ in group])
+        made_of = tasks_and_seeds([config for config, _, _ in group])
         made_of += f", {'all' if old == len(group) else old} in the store" if old else ""
         row: dict[str, str | Entry] = {
             "Configuration": name,
@@ -314,10 +348,3 @@ def plan_rows(
             row["Time"] = duration(taken) if taken else ""
         rows.append(row)
     return rows
-
-
-def _tasks_and_seeds(configs: Sequence[RunConfig]) -> str:
-    """`3 seeds`, `2 tasks × 3 seeds`."""
-    seeds = len({config.seed for config in configs})
-    tasks = len({config.tasks for config in configs})
-    return f"{tasks} tasks × {plural(seeds, 'seed')}" if tasks > 1 else plural(seeds, "seed")

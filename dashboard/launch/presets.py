@@ -36,7 +36,7 @@ TABLES: Mapping[str, Draft] = {
         ("pos-2003", "pos-2000"),
         paradigm=("mtl", "mrn"),
         alignment=("exact",),
-        fraction="0.05, 0.1",
+        fraction="5%, 10%",
         # As the program draws: corpora in turn, a fresh share in each epoch, no dev sentences.
         select_by=("last",),
         corpus_order=("in_turn",),

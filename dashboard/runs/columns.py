@@ -15,6 +15,7 @@ from core.store.types import RunState
 from core.wording import ago, duration, number, percent, plural, spread_text, without_shared
 from dashboard.components.run_table import Column
 from dashboard.runs.views import MOST_TESTED, Line, Table
+from dashboard.shared.run_views import tasks_and_seeds
 from dashboard.shared.states import learned_nothing_text, state_text
 from dashboard.theme import STATES
 
@@ -26,15 +27,17 @@ _MEANS = (
 _IN_RUN = "Times 100; on dev, a run in progress has the score of its last epoch"
 
 
-def columns_of(table: Table, split: str, picked: Collection[int]) -> dict[str, Column]:
+def columns_of(
+    table: Table, split: str, picked: Collection[int], *, spread: bool = False
+) -> dict[str, Column]:
     """Returns the columns of a table behind the names, by what the reader chooses them by.
 
-    `picked` runs are chosen.
+    `picked` runs are chosen; `spread`: means have room for a spread beside them.
     """
     lines = table.lines
     rows: _Rows = "configurations" if lines[0].run is None else "runs"
     return {
-        **_scores(table, split, grouped=rows == "configurations"),
+        **_scores(table, split, grouped=rows == "configurations", spread=spread),
         **{
             entry.head: entry.column(lines, picked)
             for entry in _COLUMNS
@@ -43,7 +46,7 @@ def columns_of(table: Table, split: str, picked: Collection[int]) -> dict[str, C
     }
 
 
-def _scores(table: Table, split: str, *, grouped: bool) -> dict[str, Column]:
+def _scores(table: Table, split: str, *, grouped: bool, spread: bool) -> dict[str, Column]:
     """The scores of each task on this split."""
     short = without_shared(table.tasks)
     columns: dict[str, Column] = {}
@@ -58,22 +61,22 @@ def _scores(table: Table, split: str, *, grouped: bool) -> dict[str, Column]:
                 "–" * ((split, task) in line.undefined) if score is None else percent(score.mean)
                 for score, line in zip(scores, table.lines, strict=True)
             ],
-            _spreads(scores),
+            _spreads(scores) if spread else (),
             head=", ".join(filter(None, (short[task], measure))),
             bold=table.best(split, task),
             help=full + (_MEANS if grouped else _IN_RUN),
             is_usual=True,
+            is_score=True,
         )
     return columns
 
 
 def _spreads(scores: Sequence[MeanSD | None]) -> list[str]:
-    """`± 0.31 (5)` after each mean of several seeds; nothing where there is none."""
-    spreads = [
+    """`± 0.31 (5)` after each mean of several seeds."""
+    return [
         "" if score is None or score.sd is None else f"{spread_text(100 * score.sd)} ({score.n})"
         for score in scores
     ]
-    return spreads if any(spreads) else []
 
 
 def _problems(lines: Sequence[Line]) -> Column:
@@ -86,6 +89,8 @@ def _states(lines: Sequence[Line]) -> Column:
     states = [
         [
             *((STATES[state].colour, state_text(state, count * grouped)) for state, count in line.states),
+            *[("gray", tasks_and_seeds([run.config for run in line.runs]))]
+            * (len({run.config.tasks for run in line.runs}) > 1),
             *(("orange", learned_nothing_text(task)) for task in line.learned_nothing),
         ]
         for line in lines
@@ -139,14 +144,14 @@ def _shares_of_data(lines: Sequence[Line]) -> Column:
     shares = [line.config.fraction for line in lines]
     texts = [text.removesuffix(" of the data") for text in field_texts("fraction", shares)]
     help_ = "The share of the training sentences used"
-    return Column("number", shares, texts, help=help_, is_usual=len(set(shares)) > 1)
+    return Column("number", shares, texts, help=help_)
 
 
 def _encoders(lines: Sequence[Line]) -> Column:
     encoders = field_texts("encoder", [line.config.encoder for line in lines])
     trainings = [line.config.encoder_training for line in lines]
     texts = list(map(encoder_title, encoders, trainings))
-    return _texts(texts, is_usual=len(set(texts)) > 1)
+    return _texts(texts)
 
 
 def _priorities(lines: Sequence[Line]) -> Column:

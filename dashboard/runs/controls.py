@@ -44,19 +44,24 @@ _ACTIONS: tuple[tuple[str, str, Callable[[list[int]], None], Callable[[Run], obj
 )  # fmt: skip
 
 
-def chosen_bar(runs: Sequence[Run], elsewhere: int) -> None:
-    """Draws the actions on the chosen runs (`elsewhere` of them are not on the page), and the last undo."""
+def chosen_bar(runs: Sequence[Run], elsewhere: int, about: str = "") -> None:
+    """Draws the actions on the chosen runs (`elsewhere` of them are not on the page), and the last undo.
+
+    `about` is a sentence on them in plain text.
+    """
     if not runs:
         actions.undo_line()
         st.caption("Tick rows to select runs. A name opens its page.")
         return
     with st.container(key="chosen_bar", gap=None):
         actions.undo_line()
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="chosen_actions"):
             hidden = f", {elsewhere:,} not shown" if elsewhere else ""
             st.markdown(f"**{plural(len(runs), 'run')} chosen**{hidden}", width="content")
             st.button("Clear", type="tertiary", icon=":material/close:", on_click=choose, args=((),))
             run_actions(runs)
+        if about:
+            st.caption(escape(about))
 
 
 def progress_line(run: Run, text: str) -> None:

@@ -23,6 +23,7 @@ from dashboard.theme import faint
 
 _IN_A_ROW = 3
 _FEW_POINTS = 30
+_MOST_TICKS = 10
 _MOST_POINTS = 600
 
 
@@ -70,7 +71,7 @@ def dev_chart(curve: DevCurve, colour: str) -> Figure:
             y=curve.mean.to_numpy(),
             customdata=curve.sd.to_numpy(),
             mode="lines",
-            line={"color": MUTED, "width": 1.4, "dash": "dot"},
+            line={"color": MUTED, "width": 1},
             hovertemplate="mean %{y:.2f} ± %{customdata:.2f} SD<extra></extra>",
         )
     few = len(curve.run) <= _FEW_POINTS
@@ -86,7 +87,10 @@ def dev_chart(curve: DevCurve, colour: str) -> Figure:
     if curve.kept_epoch is not None and curve.kept_epoch in curve.run.index:
         y = float(curve.run[curve.kept_epoch])
         drawing.add("scatter", **kept_mark(curve.kept_epoch, y, colour, 10))
-    drawing.layout["xaxis"] = axis("Epoch", showgrid=False, rangemode="tozero")
+    first, last = float(curve.run.index.min()), float(curve.run.index.max())
+    ticks = {"tick0": first, "dtick": 1} if last - first <= _MOST_TICKS else {}
+    margin = (last - first) / 40
+    drawing.layout["xaxis"] = axis("Epoch", showgrid=False, range=[first - margin, last + margin], **ticks)
     drawing.layout["yaxis"] = axis(nticks=5)
     return drawing.figure()
 
@@ -118,21 +122,42 @@ def show_loss(run: Run) -> None:
             chart(loss_chart(loss), key="run_loss", alt="Training loss of this run by step", still=True)
 
 
-def show_dev_curves(store: Store, run: RunWithFacts) -> None:
-    """Draws a small chart for each task with dev scores, below a sentence that explains its lines."""
+_KEPT = {
+    "score": "Epoch {} has the best {}dev score{}; its weights were kept.",
+    "loss": "Epoch {} has the lowest {}dev loss{}; its weights were kept.",
+    "last": "The last epoch is {}; its weights were kept.",
+}
+
+
+def kept_sentence(run: RunWithFacts) -> str:
+    """Which epoch's weights the run kept, and why; empty before it has one."""
+    if run.best_epoch is None:
+        return ""
+    selected_by = (run.facts and run.facts.selected_by) or run.config.select_by
+    mean = ("mean ", " over tasks") if len(run.config.tasks) > 1 else ("", "")
+    return _KEPT[selected_by].format(run.best_epoch, *mean)
+
+
+def other_seeds(store: Store, run: Run) -> list[Run]:
+    """The runs of the same description that make a mean over seeds with this one, which is not among them."""
     others = store.runs_of([run.configuration_id], {RunState.SUCCEEDED})
     conditions = store.conditions(others)
     others, _ = readable(others if run.problem is None else (), conditions)
-    seeds = [seed for seed in one_per_seed(others, conditions) if seed.id != run.id]
-    seeds = [seed for seed in seeds if seed.config.seed != run.config.seed]
+    return [seed for seed in one_per_seed(others, conditions) if seed.config.seed != run.config.seed]
+
+
+def show_dev_curves(store: Store, run: RunWithFacts) -> None:
+    """Draws a small chart for each task with dev scores, below a sentence that explains its lines."""
+    seeds = other_seeds(store, run)
     keys = [DEV_SCORE.key(task) for task in run.config.tasks]
     curves = dev_curves(run, resources.curve_series([run, *seeds], keys))
     if not curves:
         return
     n = len(seeds) + 1
-    beside = f" Grey: mean ± SD of its {plural(n, 'seed')}, this one included." if seeds else ""
+    beside = f"Grey: mean ± SD of its {plural(n, 'seed')}, this one included." if seeds else ""
     scale = scale_text(task.score_name for task in run.task_facts)
-    st.caption(f"Dev score by epoch, {scale}.{beside} ◆ marks the epoch whose weights were kept.")
+    kept = f"◆ {kept}" if (kept := kept_sentence(run)) else ""
+    st.caption(" ".join(filter(None, (f"Dev score by epoch, {scale}.", beside, kept))))
     short = without_shared(run.config.tasks)
     for start in range(0, len(curves), _IN_A_ROW):
         for column, curve in zip(st.columns(_IN_A_ROW), curves[start : start + _IN_A_ROW], strict=False):

@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.results.filter import FilterError, parse_filter
 from core.results.samples import readable
+from core.store.types import RunWithFacts
 from core.wording import plural
 from dashboard.runs import table
 from dashboard.runs.controls import chosen_bar
@@ -37,9 +38,12 @@ def draw() -> None:
     picked = store.runs(chosen())
     stored = {run.id for run in picked}
     warn_missing_runs(set(chosen()) - stored)
-    chosen_bar(picked, len(stored - seen))
-    if len(picked) > 1:
-        _differences([run_id for run_id in chosen() if run_id in stored])
+    runs, note = _chosen_in_full([run_id for run_id in chosen() if run_id in stored])
+    chosen_bar(picked, len(stored - seen), difference_sentence(runs) if len(runs) > 1 else "")
+    if note:
+        show_note(escape(note))
+    if len(runs) > 1:
+        _differences(runs)
 
 
 def _tables() -> set[int]:
@@ -61,20 +65,18 @@ def _tables() -> set[int]:
     return {run_id for line in page.lines for run_id in line.run_ids}
 
 
-def _differences(ids: Sequence[int]) -> None:
-    """A sentence on how the chosen runs differ, and a table: a row per field, a column per configuration."""
-    by_id = {run.id: run for run in store.runs_with_facts(ids)}
-    picked = [by_id[run_id] for run_id in ids]
-    runs, note = readable(picked)
-    if note:
-        show_note(escape(note))
-    if len(runs) < 2:
-        return
-    st.subheader("Differences", anchor=False)
-    st.markdown(escape(difference_sentence(runs)))
+def _chosen_in_full(ids: Sequence[int]) -> tuple[Sequence[RunWithFacts], str]:
+    """The chosen runs that can be read, with their facts, in their order; and a note on the others."""
+    by_id = {run.id: run for run in store.runs_with_facts(ids)} if len(ids) > 1 else {}
+    return readable([by_id[run_id] for run_id in ids if run_id in by_id])
+
+
+def _differences(runs: Sequence[RunWithFacts]) -> None:
+    """A table of what the chosen runs have apart: a row per field, a column per configuration."""
     frame = differences(runs)
     if frame.empty:
         return
+    st.subheader("Differences", anchor=False)
     data_table(
         frame.iloc[:, :_MOST_COMPARED],
         hide_index=False,

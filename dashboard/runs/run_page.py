@@ -36,13 +36,15 @@ def draw() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         way_back()
         if len(runs) == 1:
-            siblings = [run.id for run in store.runs_of([runs[0].configuration_id])]
+            siblings = store.runs_of([runs[0].configuration_id])
             if len(siblings) > 1:
-                run_link(
-                    siblings,
-                    f"The {plural(len(siblings), 'run')} of this configuration",
-                    ":material/list_alt:",
+                seeds = len({run.config.seed for run in siblings})
+                label = (
+                    f"All {plural(seeds, 'seed')}"
+                    if seeds > 1
+                    else f"All {len(siblings):,} runs of this seed"
                 )
+                run_link([run.id for run in siblings], label, ":material/list_alt:")
         st.space("stretch")
         copy_link()
     _title(runs)
@@ -65,7 +67,7 @@ def _title(runs: Sequence[Run]) -> None:
     if len(ids) == 1:
         config = known[0].config if known else None
         (tasks,) = field_texts("tasks", [config.tasks]) if config else ("",)
-        about = f"{tasks} · {settings_text(config)}" if config else ""
+        about = f"{tasks} · {settings_text(config)} ·" if config else ""
         title(f"Run {escape(run_name(runs[0]) if runs else ids[0])}", escape(about), "Runs")
         return
     names = {f"{short_name(run.config)} on {corpus_name(run.config.corpus)}" for run in known}

@@ -1,4 +1,4 @@
-"""The tables of runs, one for each corpus, a line a configuration or a run; and the controls above them.
+"""The tables of runs, one for each share of a corpus, a line a configuration or a run; their controls.
 
 The ticked lines are the chosen runs of the other pages.
 """
@@ -6,7 +6,7 @@ The ticked lines are the chosen runs of the other pages.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -16,9 +16,9 @@ from core.config.typed import whole_number
 from core.results.filter import FIELDS, RunFilter
 from core.store import Run, Store
 from core.wording import plural
-from dashboard.components.run_table import RunLine, run_table
+from dashboard.components.run_table import Column, RunLine, run_table
 from dashboard.runs.columns import FIELDS_SHOWN, columns_of
-from dashboard.runs.views import SPLITS, Page, sorts
+from dashboard.runs.views import SPLITS, Page, Table, sorts
 from dashboard.shared.delivery import fragment
 from dashboard.shared.downloads import data_table
 from dashboard.shared.selection import choice, choose, chosen, segments, switch
@@ -41,6 +41,7 @@ EXAMPLES = {
 }
 
 _CHOSEN_COLUMNS = "columns"
+_MOST_ALIGNED = 4
 _ASKED = "runs_address"
 _OPENED = "runs_whose_name_was_pressed"
 
@@ -122,10 +123,10 @@ class Choice:
 
 def shown_choice() -> Choice:
     """Draws the line above the tables: the number of runs, and the menu of columns."""
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         counts = st.container(horizontal=True, vertical_alignment="center", width="content")
         only_chosen = bool(chosen()) and switch("Show chosen", key="only_chosen")
-        menu = st.popover("Columns", icon=":material/view_column:", type="tertiary")
+        menu = st.popover("Columns", icon=":material/view_column:", type="tertiary", key="columns_menu")
     with menu:
         order = segments("Rows", _ORDERS, key="order", on_change=_to_first_page, labelled=True)
         split = segments("Scores", SPLITS, key="scores", labelled=True)
@@ -169,7 +170,8 @@ def nothing_found(*, is_filtered: bool) -> None:
 def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> None:
     """Draws all tables of a page with the scores of this split; `menu` has room for the choice of columns."""
     picked = set(chosen())
-    tables = [(table, columns_of(table, table.split(split), picked)) for table in page.tables]
+    spread = any(table.has_spread for table in page.tables)
+    tables = [(table, columns_of(table, table.split(split), picked, spread=spread)) for table in page.tables]
     every = {name: column for _, columns in tables for name, column in columns.items()}
     usual = [name for name, column in every.items() if column.is_usual]
     shown: Collection[str] = usual
@@ -177,14 +179,12 @@ def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> No
         with menu:
             shown = _chosen_columns(every, usual)
     is_usual = set(shown) == set(usual)
+    drawn: list[tuple[Table, Mapping[str, Column], Sequence[str]]] = []
     for table, columns in tables:
-        # Without a choice each table has what differs in it.
-        wanted = {
-            name: column
-            for name, column in columns.items()
-            if (column.is_usual if is_usual else name in shown)
-        }
-        names = table.names({field for head in wanted for field in FIELDS_SHOWN.get(head, ())})
+        heads = [name for name, column in columns.items() if (column.is_usual if is_usual else name in shown)]
+        of_lines = table.names({field for head in heads for field in FIELDS_SHOWN.get(head, ())})
+        drawn.append((table, {head: columns[head] for head in heads}, of_lines))
+    for table, wanted, names in drawn:
         lines = [
             RunLine(name, sorted(line.run_ids), len(picked.intersection(line.run_ids)))
             for name, line in zip(names, table.lines, strict=True)
@@ -192,17 +192,26 @@ def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> No
         kind = "Configurations" if table.lines[0].run is None else "Runs"
         measured = f"{table.split(split)} {table.measure or 'scores'}"
         scores = (measured + ", mean ± SD (seeds)" * table.has_spread) * bool(table.measures)
-        corpus = table.lines[0].config.corpus if table.is_readable else ""
+        bold = "bold: higher than each other method" * any(column.bold for column in wanted.values())
+        first = table.lines[0].config
+        data = f"{first.corpus} {first.fraction}" if table.is_readable else ""
         run_table(
             lines,
             wanted,
             title=table.corpus,
-            about=" · ".join(filter(None, (table.shared, scores))),
+            about=" · ".join(filter(None, (table.shared, scores, bold))),
             alt=f"{kind} on {table.corpus}, their scores and states",
-            key=f"runs_table_{zlib.crc32(corpus.encode())}",
+            key=f"runs_table_{zlib.crc32(data.encode())}",
+            widest_name=max(len(name) for _, _, of_lines in drawn for name in of_lines),
+            most_scores=max(_scores(of_table) for _, of_table, _ in drawn),
             ticked=apply_ticks,
             opened=open_runs,
         )
+
+
+def _scores(columns: Mapping[str, Column]) -> int:
+    """How many columns of scores there are, of at most those that fit beside a name and a state."""
+    return min(_MOST_ALIGNED, sum(column.is_score for column in columns.values()))
 
 
 def _chosen_columns(names: Iterable[str], usual: Collection[str]) -> Collection[str]:

@@ -1,4 +1,4 @@
-"""The values of the tables of runs: one for each corpus, a line a configuration or a run."""
+"""The values of the tables of runs: one for each share of a corpus, a line a configuration or a run."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """The lines of one corpus.
+    """The lines of one share of a corpus: scores after training on other data are no scores to compare.
     `shared` is a text on their common settings, `tasks` are in the order of the store, `measures` names the
     scores of each task. `beyond` are lines on other pages of the families of these lines; families of more
     than `MOST_TESTED` lines (`untested`) have none, and no best line.
@@ -273,13 +273,14 @@ def page_of(
         counted = one_per_seed(row.runs, conditions)
         return _line(row, counted, name, scores, names, conditions, is_run=not grouped)
 
-    by_corpus: dict[str, list[Row]] = defaultdict(list)
+    by_data: dict[tuple[str, float], list[Row]] = defaultdict(list)
     for row in shown:
         if row.is_readable:
-            by_corpus[row.config.corpus].append(row)
+            by_data[row.config.corpus, row.config.fraction].append(row)
     tables = []
-    titles = distinct_texts(list(by_corpus), corpus_name)
-    for title, (corpus, of_corpus) in zip(titles, by_corpus.items(), strict=True):
+    corpora = list(dict.fromkeys(corpus for corpus, _ in by_data))
+    titles = dict(zip(corpora, distinct_texts(corpora, corpus_name), strict=True))
+    for (corpus, share), of_corpus in by_data.items():
         firsts = [row.runs[0] for row in of_corpus]
         configs = [run.config for run in firsts]
         every = {task for row in of_corpus for run in row.runs for task in run.config.tasks}
@@ -291,10 +292,12 @@ def page_of(
             for task, score_name in names.get(run.id, {}).items():
                 scored_by[task][SCORE_NAMES.get(score_name, score_name)] = None
         measures = {task: " or ".join(of_task) for task, of_task in scored_by.items()}
-        others = tuple(line(row) for row in beyond if row.config.corpus == corpus)
-        no_best = frozenset(family[1:] for family in untested if family[0] == corpus)
+        others = tuple(line(row) for row in beyond if row.family[:2] == (corpus, share))
+        no_best = frozenset(family[1:] for family in untested if family[:2] == (corpus, share))
         shared = _shared_text(configs, columns)
-        tables.append(Table(title, shared, tuple(columns), lines, measures, beyond=others, untested=no_best))
+        tables.append(
+            Table(titles[corpus], shared, tuple(columns), lines, measures, beyond=others, untested=no_best)
+        )
     if unreadable := [row.runs for row in shown if not row.is_readable]:
         lines = tuple(
             replace(

@@ -35,12 +35,16 @@ _MARKUP = replace(
 )
 
 
-def show_table(sheet: Sheet, *, alt: str) -> None:
+def show_table(sheet: Sheet, *, alt: str, dots: Sequence[str] = ()) -> None:
     """Draws the table without its caption, the number of seeds small after each score.
+    `dots` are the colours of the rows, from the first on, drawn before their names.
 
     As HTML: of `st.table` each cell is Markdown that the browser reads, a tenth of a second for a table.
     """
-    st.html(f'<div class="sheet">{html.table_html(sheet, html.html_text(alt), markup=_MARKUP)}</div>')
+    table = html.table_html(sheet, html.html_text(alt), markup=_MARKUP)
+    for colour in dots:
+        table = table.replace("<th scope=row>", f'<th scope=row class=dot style="--dot:{colour}">', 1)
+    st.html(f'<div class="sheet">{table}</div>')
 
 
 def data_table(

@@ -88,7 +88,7 @@ def queue_panel(store: Store) -> None:
                 type="tertiary",
                 help="No queued run starts until you resume the queue. Runs in progress go on.",
             )
-        with st.popover("Machines", icon=":material/dns:", type="tertiary"):
+        with st.popover("Machines", icon=":material/dns:", type="tertiary", key="machines_menu"):
             _machines(store)
     if waiting and not training and not is_paused:
         for run in store.runs(store.next_queued(1)):

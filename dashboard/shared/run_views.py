@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from core.config import RunConfig
 from core.recording.owner import hostname
 from core.store import Store
 from core.store.types import Run, RunState
@@ -92,3 +93,10 @@ def why_it_waits(store: Store, run: Run) -> str:
     if not before:
         return "It starts when a worker is free."
     return f"It waits for a free worker, and {plural(before, 'run')} before it."
+
+
+def tasks_and_seeds(configs: Collection[RunConfig]) -> str:
+    """`3 seeds`, `2 tasks × 3 seeds`."""
+    seeds = len({config.seed for config in configs})
+    tasks = len({config.tasks for config in configs})
+    return f"{tasks} tasks × {plural(seeds, 'seed')}" if tasks > 1 else plural(seeds, "seed")

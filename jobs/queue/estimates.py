@@ -2,7 +2,8 @@
 
 A run costs its start and its end (corpus, features, the last scores), and seconds per pass over the data.
 They are medians over runs that have ended, or else over those that train now, from their first batches on.
-Without either there is no estimate: a guess from constants was off by more than a factor of two.
+Without either there is a rough range from the steps of other runs of the encoder, if some were trained here;
+else no estimate: a guess from constants was off by more than a factor of two.
 
 The first run of a worker also loads the libraries, and the first run on its data computes the features of all
 others, so their starts say nothing of later ones. Where they are all that is known, each worker pays once.
@@ -10,12 +11,13 @@ others, so their starts say nothing of later ones. Where they are all that is kn
 
 from __future__ import annotations
 
+import math
 import shutil
 import socket
 import statistics
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -38,12 +40,15 @@ class Cost:
 
     `runs` has the seconds of each, None without an estimate; `slots` is how many may train at once, `past`
     the number of runs behind the estimates, `held_back` why fewer train at once (`Sharing.held_back`).
+    Where a run has none, `rough` may have a range of seconds for all, from the steps of `near` other runs.
     """
 
     runs: tuple[float | None, ...]
     slots: int
     past: int
     held_back: str = ""
+    rough: tuple[float, float] | None = None
+    near: int = 0
 
     @property
     def at_once(self) -> int:
@@ -62,20 +67,23 @@ class Cost:
 
     @property
     def span(self) -> tuple[float, float] | None:
-        """The lower and the upper bound of `seconds`."""
-        return None if self.seconds is None else (_RANGE[0] * self.seconds, _RANGE[1] * self.seconds)
+        """The lower and the upper bound of `seconds`, or the rough range."""
+        return self.rough if self.seconds is None else (_RANGE[0] * self.seconds, _RANGE[1] * self.seconds)
 
     @property
     def basis(self) -> str:
         """The evidence for the estimate, as the end of a sentence."""
         if not self.unknown:
             return f"from {plural(self.past, 'run')} of this kind on this machine"
+        if self.rough:
+            steps = f"from the steps of {plural(self.near, 'other run')} with this encoder on this machine"
+            return f"{steps}; no run of this kind was trained here yet"
         some = (
             f" for {self.unknown:,} of {plural(len(self.runs), 'run')}"
             if self.unknown < len(self.runs)
             else ""
         )
-        return f"no estimate{some}: no run of this kind was trained on this data and machine"
+        return f"no estimate{some} yet: the first run will measure it"
 
 
 @dataclass(frozen=True)
@@ -112,12 +120,55 @@ def _kind(config: RunConfig) -> _Kind:
     return *_features(config), config.batch_size, config.batch_tokens, *training
 
 
-def cost(store: Store, configs: Sequence[RunConfig], *, warm: int = 0) -> Cost:
+def cost(
+    store: Store,
+    configs: Sequence[RunConfig],
+    *,
+    warm: int = 0,
+    sentences: Callable[[RunConfig], int] | None = None,
+) -> Cost:
     """The cost of these runs on this machine, one after another in each of its slots.
 
-    `warm` workers train already, and have their first start behind them.
+    `warm` workers train already, and have their first start behind them. With `sentences`, how many a run's
+    corpus has for training, there is a rough range for runs without an estimate.
     """
-    return costs(store, [configs], warm=warm)[0]
+    (price,) = costs(store, [configs], warm=warm)
+    return _with_rough(store, configs, price, sentences) if sentences and price.unknown else price
+
+
+def _with_rough(
+    store: Store, configs: Sequence[RunConfig], price: Cost, sentences: Callable[[RunConfig], int]
+) -> Cost:
+    """The cost with a rough range, if each run without an estimate has a run of its encoder beside it.
+
+    A step over a larger batch takes at least as long and at most as many times longer as the batch is larger.
+    """
+    past = _timed_runs(store, RunState.SUCCEEDED)
+    trained = store.last_points([run.id for run in past], LOSS.key())
+    near: dict[_Kind, list[Run]] = {}
+    for run in past:
+        if run.id in trained and trained[run.id][0]:
+            near.setdefault((run.config.encoder, run.config.encoder_training), []).append(run)
+    used: dict[int, Run] = {}
+    least = most = 0.0
+    for config, seconds in zip(configs, price.runs, strict=True):
+        if seconds is not None:
+            least, most = least + seconds, most + seconds
+            continue
+        group = near.get((config.encoder, config.encoder_training), ())
+        alike = ([run for run in group if _model(run.config) == _model(config)] or group)[:_ENOUGH]
+        if not alike or config.batch_tokens:
+            return price
+        used |= {run.id: run for run in alike}
+        steps = math.ceil(sentences(config) * config.fraction / config.batch_size) * config.epochs
+        start = statistics.median([_start(run, trained[run.id][1]) for run in alike])
+        paces = [trained[run.id][1] / trained[run.id][0] for run in alike]
+        larger = [config.batch_size / run.config.batch_size for run in alike]
+        of_steps = list(zip(paces, larger, strict=True))
+        least += start + steps * statistics.median([pace * min(1.0, times) for pace, times in of_steps])
+        most += start + steps * statistics.median([pace * max(1.0, times) for pace, times in of_steps])
+    at_once = max(1, price.at_once)
+    return replace(price, rough=(_RANGE[0] * least / at_once, _RANGE[1] * most / at_once), near=len(used))
 
 
 def costs(store: Store, lots: Sequence[Sequence[RunConfig]], *, warm: int = 0) -> list[Cost]:

@@ -14,6 +14,7 @@ from core.corpora import Corpus, prepare
 from core.corpora.loading import Files, files_of, read, text_known
 from core.corpora.overlaps import corpus_overlaps
 from core.corpora.preparation import SHARE_FIELDS, check_scored, on_share
+from core.corpora.types import Overlap
 from core.errors import FIELD, ConfigError, CorpusError, DeviceError, EncoderError, MRNLabError
 from core.models.sources import (
     check_available,
@@ -59,7 +60,7 @@ def check(configs: Sequence[RunConfig]) -> tuple[str, ...]:
         if config.added_to_configuration is None:  # else the run that it names may not exist yet
             trained_heads(config)
     notes |= dict.fromkeys(_mapping_notes(configs, labels))
-    return (*dict.fromkeys(_alignment_notes(configs)), *notes)
+    return (*alignment_notes(configs), *notes)
 
 
 def _check_encoders(configs: Sequence[RunConfig]) -> None:
@@ -106,14 +107,22 @@ def _mapping_notes(configs: Sequence[RunConfig], labels: _Labels) -> Iterator[st
         yield from fit(read_mapping(file), tasks, [labels[share][task] for task in tasks]).notes
 
 
-def _alignment_notes(configs: Sequence[RunConfig]) -> Iterator[str]:
-    """Yields the alignment that `auto` chooses for the tasks of each corpus, with its evidence."""
+def automatic_alignments(configs: Sequence[RunConfig]) -> list[tuple[tuple[str, ...], Sequence[Overlap]]]:
+    """The tasks of each corpus for which `auto` chooses the alignment, and the overlaps by which it does."""
     automatic = [config for config in configs if config.alignment == "auto" and config.added_to is None]
-    for corpus, columns, tasks in dict.fromkeys(
-        (config.corpus, config.columns, config.tasks) for config in automatic
-    ):
-        alignment, evidence = choose(corpus_overlaps(corpus, columns, tasks))
-        yield f"The alignment of {', '.join(tasks)} is {alignment}: {evidence}."
+    groups = dict.fromkeys((config.corpus, config.columns, config.tasks) for config in automatic)
+    return [(tasks, corpus_overlaps(corpus, columns, tasks)) for corpus, columns, tasks in groups]
+
+
+def alignment_notes(configs: Sequence[RunConfig]) -> list[str]:
+    """The alignment that `auto` chooses for the tasks of each corpus, with its evidence, each once."""
+    chosen = [(tasks, *choose(overlaps)) for tasks, overlaps in automatic_alignments(configs)]
+    return list(
+        dict.fromkeys(
+            f"The alignment of {', '.join(tasks)} is {alignment}: {evidence}."
+            for tasks, alignment, evidence in chosen
+        )
+    )
 
 
 def submit(

@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 from playwright.sync_api import Page, expect
 
 from core.config import RunConfig
+from core.recording.owner import this_process
 from core.store import RunState, Store
 from dashboard.shared.presets import SCARCE, TRY_IT
 from tests.journeys.browser import browser_page, running_app, settle
@@ -100,7 +101,7 @@ def main() -> None:
         is_new = not (home / "runs.db").exists()
         store = Store.open()
         if is_new:
-            train_runs(store, runs_to_train())
+            train_runs(store, runs_to_train(), owner=this_process())
         pages = links(store)
         store.close()
         arguments.folder.mkdir(parents=True, exist_ok=True)

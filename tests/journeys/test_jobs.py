@@ -94,7 +94,7 @@ def test_a_run_outlives_a_pause_a_locked_store_and_its_worker(
     assert done.attempt == 2
     (losses,) = store.metrics([run_id], MetricKey(TOTAL, "train", "loss"))
     assert list(losses.step) == list(range(1, _STEPS + 1))
-    _see(page, "The best epoch on dev is")
+    _see(page, "its weights were kept")
     picture(page, "jobs-resumed")
 
 

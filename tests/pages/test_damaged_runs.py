@@ -135,7 +135,7 @@ def test_every_page_is_there(page: str, is_chosen: bool, open_page: Open, damage
 
 def test_every_run_has_a_page(open_page: Open, damaged: Sequence[Run]) -> None:
     unreadable = [run for run in damaged if run.problem is not None]
-    parts = itertools.cycle(("Scores and facts", "By label", "Configuration", "History", "Log"))
+    parts = itertools.cycle(("Overview", "By label", "Configuration", "History", "Log"))
     for run, part in zip(unreadable, parts, strict=False):
         told = problems(open_page("run", id=str(run.id), run_part=part))[0]
         assert told.replace("\\", "").startswith(str(run.problem).partition(":")[0])

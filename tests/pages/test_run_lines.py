@@ -74,14 +74,17 @@ def test_a_corpus_has_a_table_of_its_own_tasks(memory: Store) -> None:
     common = {"encoder": "bert-base-cased", "epochs": 3}
     memory.add_runs([config(paradigm="mtl", **common), config(**common, fraction=0.05)])
     memory.add_runs([config(corpus=f"/{place}/ud", tasks=("upos", "xpos"), **common) for place in "ab"])
-    first, second, demo = page(memory).tables
+    memory.add_runs([config(paradigm="mtl", encoder="sc-lstm")])
+    whole, first, second, demo = page(memory).tables
     assert (first.corpus, second.corpus, demo.corpus) == ("/b/ud", "/a/ud", "demo")  # two are called ud
     assert (first.tasks, demo.tasks) == (("upos", "xpos"), ("pos", "ner"))
+    # Scores on a share have a table of their own; names of one share need not have it.
+    assert (whole.corpus, len(whole.lines)) == ("demo", 2)
+    assert demo.shared == "λ 0.001 · pos, ner · 5% of the data · bert-base-cased, fine-tuned · 3 epochs"
     assert first.shared == "λ 0.001 · upos, xpos · bert-base-cased, fine-tuned · 3 epochs"
-    assert demo.shared == "pos, ner · bert-base-cased, fine-tuned · 3 epochs"
-    assert [line.name for line in demo.lines] == ["MRN λ=0.001 · 5% of the data", "MTL · 100% of the data"]
-    assert demo.names(_IN_COLUMNS) == ["MRN λ=0.001", "MTL"]
-    assert demo.names(("encoder",)) == [line.name for line in demo.lines]
+    assert [line.name for line in demo.lines] == ["MRN λ=0.001"]
+    assert [line.name for line in whole.lines] == ["MTL · sc-lstm", "MTL · bert-base-cased"]
+    assert len(set(whole.names(_IN_COLUMNS))) == 1
 
 
 def _changed(field: str, base: RunConfig) -> RunConfig | None:
@@ -140,13 +143,14 @@ def test_configurations_that_differ_never_read_the_same(
     assert len(configs) > 24
     monkeypatch.setattr(views, "PAGE", len(configs))
     memory.add_runs(configs)
-    shown = [(table.corpus, line.name) for table in page(memory).tables for line in table.lines]
+    shown = [(table.corpus, table.shared, line.name) for table in page(memory).tables for line in table.lines]
     assert len(set(shown)) == len(shown) == len(set(map(comparison_key, configs)))
     beside: list[tuple[Any, ...]] = []  # what a reader sees of the names of lines with their columns
     for table in page(memory).tables:
         of_columns = {head: column.texts for head, column in columns_of(table, "test", ()).items()}
         told = [of_columns[head] for head, fields in FIELDS_SHOWN.items() if fields]
-        beside += zip([table.corpus] * len(table.lines), table.names(_IN_COLUMNS), *told, strict=True)
+        heads = [(table.corpus, table.shared)] * len(table.lines)
+        beside += zip(heads, table.names(_IN_COLUMNS), *told, strict=True)
     assert len(set(beside)) == len(shown)
     runs = memory.runs()
     groups = list(by_configuration(runs).values())
@@ -165,15 +169,16 @@ def test_the_best_is_marked_among_lines_on_the_same_share(memory: Store) -> None
         for seed, score in enumerate(scores):
             run_id = claimed(memory, RunState.SUCCEEDED, seed=seed, **values)
             memory.add_result(run_id, split_result("test", score))
-    (table,) = page(memory).tables
+    half, table = page(memory).tables
     best = [table.lines[place].config.lambda_ for place in table.best("test", "pos")]
-    assert best == [0.2]  # nothing stands beside the one on half of the data
+    assert best == [0.2]
+    assert half.best("test", "pos") == set()  # nothing stands beside the one on half of the data
     assert table.best("dev", "pos") == set()
     # A higher mean alone is not marked.
     for seed in range(3):
         run_id = claimed(memory, RunState.SUCCEEDED, seed=seed, **{"lambda": 0.3})
         memory.add_result(run_id, split_result("test", 0.7 + 0.12 * seed))
-    (table,) = page(memory).tables
+    table, _ = page(memory).tables
     assert table.best("test", "pos") == set()
     assert table.split("dev") == "test"  # there are no scores on dev
 

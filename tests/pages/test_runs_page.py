@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import statistics
 
 import numpy as np
 import pandas as pd
@@ -78,13 +79,13 @@ def test_filter_and_sort_in_the_link(open_page: Open, finished: Filled) -> None:
 
 
 def test_a_name_has_what_no_column_shows(open_page: Open) -> None:
-    Store.open().add_runs([config(), config(fraction=0.05, encoder="bilstm")])
+    Store.open().add_runs([config(), config(encoder="bilstm")])
     app = open_page("runs")
+    assert [name.count(" · ") for name in listed(app)["Name"]] == [1, 1]
+    app.multiselect(key="columns").set_value(["State", "Encoder"]).run()
     shown = listed(app)
     assert list(shown["Name"]) == ["MRN λ=0.001", "MRN λ=0.001"]
-    assert len(set(zip(shown["Share"], shown["Encoder"], strict=True))) == 2
-    app.multiselect(key="columns").set_value(["State"]).run()
-    assert [name.count(" · ") for name in listed(app)["Name"]] == [2, 2]
+    assert len(set(shown["Encoder"])) == 2
 
 
 def test_a_link_to_the_second_page(open_page: Open) -> None:
@@ -195,20 +196,32 @@ def test_several_chosen_runs_show_their_differences(
     assert shown <= {*labels(app, "page_link"), *(button.label for button in app.button)}
     assert not {"Stop", "Resume", "Retry", "Restore"} & {button.label for button in app.button}
     assert "Differences" not in words(open_page("runs", run="1"))
+    # Seeds of one configuration have no table of differences, only the sentence in the bar.
+    seeds = [run.id for run in Store.open().runs_of([Store.open().run(1).configuration_id])]
+    alike = open_page("runs", run=",".join(map(str, seeds)))
+    assert f"These {len(seeds)} runs differ only in the seed." in words(alike)
+    assert "Differences" not in words(alike)
     assert not doubled_values
 
 
 def test_one_run_has_a_page_of_its_own(open_page: Open, finished: Filled) -> None:
     app = open_page("run", id="2")
     assert app.title[0].value.replace("\\", "") == "Run 2 · MRN λ=0.1 · demo · seed 1"
-    assert {"All runs", "The 3 runs of this configuration"} <= set(labels(app, "page_link"))
+    assert {"All runs", "All 3 seeds"} <= set(labels(app, "page_link"))
     assert not run_tables(app)
     press(app, "Archive")
     assert Store.open().run(2).archived
     press(app, "Undo")
     assert not Store.open().run(2).archived
     Store.open().delete_runs([8])
-    assert "The 2 runs of this configuration" in labels(app.run(), "page_link")
+    assert "All 2 seeds" in labels(app.run(), "page_link")
+    shown = words(app)
+    assert "has the best mean dev score over tasks; its weights were kept." in shown
+    assert "Strict F1 leaves such spans out" in shown
+    seeds = [run.id for run in Store.open().runs_of([Store.open().run(2).configuration_id])]
+    of_seeds = [score.score for score in Store.open().scores(seeds, "test") if score.task == "pos"]
+    mean, sd = 100 * statistics.fmean(of_seeds), 100 * statistics.stdev(of_seeds)
+    assert app.metric[0].delta == f"{len(of_seeds)} seeds {mean:.2f} ± {sd:.2f}"
     gone = open_page("run", id="999")
     assert [warning.value for warning in gone.warning] == ["There is no run 999 in this store."]
 
@@ -299,11 +312,13 @@ def test_names_and_scores_come_first_and_the_reader_chooses_the_rest(open_page: 
     assert list(listed(app)) == ["Name", *scores, "State"]
     app = open_page("runs", columns=["ner, test", "Time"])
     assert list(listed(app)) == ["Name", "ner, test", "Time"]
-    # Shares and encoders where they differ.
+    # What differs stands in the names, and each share of the data has a table of its own.
     Store.open().add_runs([config(paradigm="mtl", encoder="sc-lstm"), config(fraction=0.05)])
-    rows = listed(open_page("runs"))
-    assert set(rows["Share"]) == {0.05, 1.0}
-    assert {"minilm, fine-tuned", "sc-lstm"} <= set(rows["Encoder"])
+    small, whole = run_tables(open_page("runs"))
+    assert "5% of the data" in small["about"]
+    assert "5% of the data" not in whole["about"]
+    assert any("sc-lstm" in line["name"] for line in whole["lines"])
+    assert [small["blanks"], whole["blanks"]] == [1, 0]  # as many columns in both: states line up
 
 
 def test_means_stand_before_their_spread_and_names_are_what_they_are(open_page: Open) -> None:

@@ -70,17 +70,20 @@ def choose(overlaps: Sequence[Overlap]) -> tuple[str, str]:
 
 
 def _evidence(overlaps: Sequence[Overlap]) -> str:
+    return f"auto chose it for the whole corpus, where {in_common(overlaps)}"
+
+
+def in_common(overlaps: Sequence[Overlap]) -> str:
+    """What tasks have in common: `pos and ner share all of their words and none of their label names`."""
     words, names = [pair.words for pair in overlaps], [pair.names for pair in overlaps]
     pairs = " and ".join(overlaps[0].tasks) if len(overlaps) == 1 else f"the {len(overlaps)} pairs of tasks"
-    return (
-        f"auto chose it for the whole corpus, where {pairs} share {_range(words)} of their words and "
-        f"{_range(names)} of their label names"
-    )
+    return f"{pairs} share {_range(words)} of their words and {_range(names)} of their label names"
 
 
 def _range(shares: Sequence[float]) -> str:
     least, most = _percent(min(shares)), _percent(max(shares))
-    return least if least == most else f"{least} to {most}"
+    whole = {"100%": "all", "0%": "none"}
+    return whole.get(least, least) if least == most else f"{least} to {most}"
 
 
 def _percent(share: float) -> str:

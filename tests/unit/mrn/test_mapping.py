@@ -182,7 +182,7 @@ def test_auto_chooses_by_evidence(pairs: list[tuple[float, float]], expected: st
 def test_the_evidence_names_the_pair_or_ranges() -> None:
     shares = "of their words and"
     overlaps_of_pairs = [Overlap(("a", "b"), 1.0, 0.0004), Overlap(("a", "c"), 0.0, 0.125)]
-    assert f"a and b share 100% {shares} under 0.1% of their label names" in choose(overlaps_of_pairs[:1])[1]
+    assert f"a and b share all {shares} under 0.1% of their label names" in choose(overlaps_of_pairs[:1])[1]
     reason = choose(overlaps_of_pairs)[1]
     assert f"the 2 pairs of tasks share 0% to 100% {shares} under 0.1% to 12.5% of" in reason
 
@@ -261,7 +261,7 @@ def test_every_seed_and_fraction_of_a_configuration_resolves_alike(tmp_path: Pat
     assert has_sym == {True, False}
     ((name, reason),) = resolved
     assert name == "cooccurrence"
-    assert "upos and xpos share 100% of their words" in str(reason)
+    assert "upos and xpos share all of their words" in str(reason)
 
 
 @pytest.mark.parametrize(

@@ -65,15 +65,36 @@ def ended(
 def test_without_a_past_run_there_is_no_estimate(store: Store, corpus: Path, clock: Clock) -> None:
     unknown = cost(store, [conll_config(corpus)])
     assert (unknown.runs, unknown.seconds, unknown.span) == ((None,), None, None)
-    assert unknown.basis == "no estimate: no run of this kind was trained on this data and machine"
+    assert unknown.basis == "no estimate yet: the first run will measure it"
     assert plan_rows([conll_config(corpus)], [None], unknown) == [
         {"Configuration": "MRN λ=0.001", "Runs": Entry(1, form=","), "Of": "1 seed"}
     ]
     ended(store, clock, conll_config(corpus, batch_size=4), start=1, per_word=1)
     some = cost(store, [conll_config(corpus, batch_size=4), conll_config(corpus, encoder_training="frozen")])
     assert some.seconds is None
-    assert some.basis.startswith("no estimate for 1 of 2 runs: ")
+    assert some.basis.startswith("no estimate for 1 of 2 runs yet: ")
     assert cost(store, []).seconds == 0
+
+
+def test_of_another_kind_there_is_a_rough_range_from_steps_of_the_encoder(
+    store: Store, corpus: Path, clock: Clock
+) -> None:
+    for seed in range(3):
+        ended(store, clock, conll_config(corpus, batch_size=4, seed=seed), start=2, per_word=0.1)
+    # 20 sentences in batches of 4 are 5 steps, 40 words in 4 s: 0.8 s a step.
+    other = conll_config(conll_folder(corpus.parent / "other"), batch_size=8, epochs=10)
+    assert cost(store, [other]).span is None
+    rough = cost(store, [other], sentences=lambda _: 80)
+    assert (rough.seconds, rough.near) == (None, 3)
+    # 10 steps an epoch, each as long as one over half the batch, or twice as long.
+    assert rough.span == pytest.approx((0.7 * (2 + 100 * 0.8), 1.5 * (2 + 100 * 1.6)))
+    assert rough.basis.startswith("from the steps of 3 other runs with this encoder on this machine")
+    known = conll_config(corpus, batch_size=4, seed=9)
+    both = cost(store, [other, known], sentences=lambda _: 80).rough
+    assert both is not None
+    assert both[0] == pytest.approx(0.7 * (2 + 100 * 0.8 + 2 + 0.1 * 40 * 5))
+    frozen = conll_config(corpus, encoder_training="frozen")
+    assert cost(store, [other, frozen], sentences=lambda _: 80).span is None
 
 
 def test_start_and_pace_are_told_apart(store: Store, corpus: Path, clock: Clock) -> None:
