@@ -164,7 +164,7 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
         parts = {result.setting.part for result in results if has_scores(result)}
         part = segments(
             "Part",
-            {part: capitalised(part.replace("-", ", ")) for part in study.parts()},
+            {part: capitalised(part) for part in study.parts()},
             key="part",
             default=next((part for part in study.parts() if part in parts), study.parts()[0]),
             labelled=True,
