@@ -30,9 +30,11 @@ function* spansOf(lane, from, to) {
 // How sure a lane is of a label: the share of its seeds that agree on it, or the confidence of the one run.
 const sureness = (lane, cell) => (lane.seeds ? cell.agreed / lane.seeds : cell.shares ? cell.shares[0][1] : 1)
 const agreement = (lane, cell) => (lane.seeds && cell.agreed < lane.seeds && !cell.ghost ? `${cell.agreed} of ${lane.seeds}` : "")
-const isOfFew = (lane, cell) => cell.agreed < lane.seeds / 2 && !cell.ghost
+const isOfFew = (lane, cell) => 2 * cell.agreed <= lane.seeds && !cell.ghost
+// Written only where seeds have no majority or configurations disagree; elsewhere the card and the line tell.
+const counted = (lane, cell) => (isOfFew(lane, cell) || cell.split ? agreement(lane, cell) : "")
 // Only fills and lines fade, never letters: cubed, for most confidences lie in the upper half.
-const fade = (node, sure) => node.style.setProperty("--fade", `${45 + 55 * sure ** 3}%`)
+const fade = (node, sure) => node.style.setProperty("--fade", `${55 + 45 * sure ** 3}%`)
 
 // A span is as sure as its least sure word.
 function spanNode(lane, span, confidence) {
@@ -43,21 +45,21 @@ function spanNode(lane, span, confidence) {
   const sure = Math.min(...lane.cells.slice(span.start, span.end).map((cell) => sureness(lane, cell)))
   fade(node, sure)
   const label = element("div", isOfFew(lane, first) ? "type quiet" : "type", (span.before ? "… " : "") + first.text)
-  if (agreement(lane, first)) label.append(element("span", "share", agreement(lane, first)))
+  if (counted(lane, first)) label.append(element("span", "share", counted(lane, first)))
   if (confidence && first.shares && !first.ghost) label.append(element("span", "share", percent(sure)))
   if (first.note) label.append(element("span", "note", first.note))
   node.append(label)
   return node
 }
 
-function cellNode(lane, cell, token, confidence) {
+function cellNode(lane, cell, token, { confidence, meanings }) {
   const node = element("div", `cell ${lane.kind}`)
   const sure = sureness(lane, cell)
   const agreed = agreement(lane, cell)
   fade(node, sure)
   if (lane.kind === "plain") {
     const tag = element("div", isOfFew(lane, cell) ? "tag quiet" : "tag", element("span", cell.text ? "text" : "", cell.text || "\u00a0"))
-    if (agreed) tag.append(element("span", "share", agreed))
+    if (counted(lane, cell)) tag.append(element("span", "share", agreed))
     if (confidence && cell.shares) tag.append(element("span", "share", percent(sure)))
     node.append(tag)
     if (cell.differs) node.classList.add("differs")
@@ -65,7 +67,9 @@ function cellNode(lane, cell, token, confidence) {
     node.classList.add("unsure")
     node.append(element("span", "share", `${cell.title} ${percent(sure)}`))
   }
-  const parts = [token, lane.task, lane.of, lane.who, cell.title, cell.shares ? percent(sure) : agreed, cell.why]
+  if (cell.split) node.classList.add("split")
+  const meaning = meanings[lane.task]?.[cell.title]
+  const parts = [token, lane.task, lane.of, lane.who, cell.title, meaning, cell.shares ? percent(sure) : agreed, cell.why]
   node.setAttribute("aria-label", parts.filter(Boolean).join(", "))
   node.setAttribute("role", "button")
   node.tabIndex = -1
@@ -73,11 +77,13 @@ function cellNode(lane, cell, token, confidence) {
 }
 
 // The name of a lane; a long one is cut. That of a lane of several seeds shows and hides theirs.
-function whoNode(lane) {
+function whoNode(lane, isNarrow) {
   const node = element("div", { className: `who ${lane.kind}${lane.of ? " seed" : ""}`, title: lane.who })
-  if (!lane.seeds) node.append(lane.who)
+  const seeds = isNarrow ? `×${lane.seeds}` : `${lane.seeds} seeds`
+  const about = element("span", "count", [lane.seeds && seeds, lane.is_reference && !isNarrow && "reference"].filter(Boolean).join(", ").replace(/^/, " "))
+  if (!lane.seeds) node.append(lane.who, about)
   else {
-    const button = element("button", { type: "button" }, element("span", "configuration", lane.who), element("span", "count", ` ${lane.seeds} seeds`))
+    const button = element("button", { type: "button" }, element("span", "configuration", lane.who), about)
     button.setAttribute("aria-expanded", lane.isOpen)
     button.dataset.seeds = lane.key
     node.append(button)
@@ -107,9 +113,9 @@ function lineNode(block, from, to, widths) {
       const name = element("div", { className: "name", title: lane.task }, element("i"), element("bdi", "", lane.short))
       parts.push(place(element("div", `task ${lane.kind}`, name), row, 1, rows))
     }
-    parts.push(place(whoNode(lane), row, 2))
+    parts.push(place(whoNode(lane, block.isNarrow), row, 2))
     for (let at = from; at < to; at++) {
-      const cell = place(cellNode(lane, lane.cells[at], block.tokens[at], block.confidence), row, at - from + 3)
+      const cell = place(cellNode(lane, lane.cells[at], block.tokens[at], block), row, at - from + 3)
       cell.dataset.lane = number
       cell.dataset.word = at
       parts.push(cell)
@@ -165,12 +171,13 @@ function fillCard(card, block, lane, at) {
   const choices = cell.votes
     ? cell.votes.map(([label, count]) => [label, count / lane.seeds, `${count} of ${lane.seeds}`])
     : (cell.shares ?? []).map(([label, share]) => [label, share, percent(share)])
+  const meanings = block.meanings[lane.task] ?? {}
   const rows = choices.map(([label, share, said]) => {
     const track = element("div", "track", element("i", { style: { width: `${100 * share}%` } }))
-    return element("div", "choice", element("bdi", "", label), track, element("span", "", said))
+    return element("div", "choice", element("bdi", "", label), element("small", "", meanings[label] ?? ""), track, element("span", "", said))
   })
   card.replaceChildren(element("div", "head", element("bdi", "token", block.tokens[at]), element("span", "", whose)), ...rows)
-  if (!rows.length && cell.title) card.append(element("div", "said", cell.title))
+  if (!rows.length && cell.title) card.append(element("div", "said", [cell.title, meanings[cell.title]].filter(Boolean).join(", ")))
   if (cell.why) card.append(element("div", "said why", cell.why))
 }
 
@@ -340,6 +347,7 @@ function footNode(block, toggle) {
 
 function draw(root, state) {
   const { data, opened, seeds } = state
+  const isNarrow = data.small || root.clientWidth < NARROW
   const blocks = data.blocks.map((block, number) => {
     const tasks = [...new Set(block.lanes.map((lane) => lane.task))]
     const marks = (lane) => lane.kind === "plain" || lane.cells.some((cell) => cell.inside)
@@ -349,14 +357,14 @@ function draw(root, state) {
     })
     const absent = tasks.filter((task) => !block.lanes.some((lane) => lane.task === task && marks(lane)))
     return {
-      ...block, absent, all: lanes.filter((lane) => !lane.of), opened: opened.has(number), confidence: data.confidence, tools: !data.small && lanes.length > 0,
+      ...block, absent, all: lanes.filter((lane) => !lane.of), opened: opened.has(number), confidence: data.confidence, meanings: data.meanings, isNarrow, tools: !data.small && lanes.length > 0,
       lanes: lanes.filter((lane) => (opened.has(number) || !absent.includes(lane.task)) && (!lane.of || lane.isOpen)),
       rightToLeft: RIGHT_TO_LEFT.test(block.tokens.join(" ")),
     }
   })
   const stage = element("div", "stage")
   root.replaceChildren(stage)
-  root.classList.toggle("small", data.small || root.clientWidth < NARROW)
+  root.classList.toggle("small", isNarrow)
   const { names, lines } = broken(stage, blocks, root.clientWidth)
   blocks.forEach((block, number) => {
     const section = element("section", "block")

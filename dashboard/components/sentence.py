@@ -5,8 +5,12 @@ Spans are filled, other labels underlined; details of a word come on hover, touc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import streamlit as st
@@ -14,7 +18,7 @@ import streamlit as st
 from core.tasks import KINDS
 from core.tasks.spans import spans
 from core.wording import plural, without_shared
-from dashboard.components.charts import component
+from dashboard.components.charts import component, read_asset
 from dashboard.text import coloured, escape
 
 MOST_WORDS = 600
@@ -32,7 +36,8 @@ class Mark:
     one chosen, and says how sure the lane is of it. `differs` outlines the mark, `why` says on hover what is
     amiss, `note` the same in a word or two beside the label. `ghost` draws what is not there and should be.
     In the lane of several seeds, `votes` counts the seeds that chose each label, most first, `agreed` those
-    that chose this mark, and `few` is a span of at most half of them, which is drawn hollow.
+    that chose this mark, and `few` is a span of at most half of them, which is drawn hollow. `split`: the
+    configurations disagree on this word.
     """
 
     text: str
@@ -48,6 +53,7 @@ class Mark:
     votes: tuple[tuple[str, int], ...] = ()
     agreed: int = 0
     few: bool = False
+    split: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,8 @@ class Lane:
     """One task as one run (or the gold labels) has it: `kind` is `spans` or `plain`, with a mark per word.
 
     Lanes of the same task that follow each other are one group. A lane of several `seeds` is followed by a
-    lane for each of them, whose `of` names it; the reader opens these.
+    lane for each of them, whose `of` names it; the reader opens these. Others are compared with the lane that
+    `is_reference`.
     """
 
     task: str
@@ -65,6 +72,7 @@ class Lane:
     who: str = ""
     seeds: int = 0
     of: str = ""
+    is_reference: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,7 +113,35 @@ def sentence_data(
     """What sentence.js draws the blocks from."""
     short = without_shared(list(dict.fromkeys(lane.task for block in blocks for lane in block.lanes)))
     drawn = [_block(block, short, most_words) for block in blocks]
-    return {"blocks": drawn, "small": small, "confidence": confidence}
+    meanings = _meanings(lane for block in blocks for lane in block.lanes)
+    return {"blocks": drawn, "small": small, "confidence": confidence, "meanings": meanings}
+
+
+def _meanings(lanes: Iterable[Lane]) -> dict[str, dict[str, str]]:
+    """By task the meanings of the labels in its lanes, from the tag set that has the most of them.
+
+    A task has none where no set has more than half of its labels: they may mean something else there.
+    """
+    seen: dict[str, set[str]] = defaultdict(set)
+    for lane in lanes:
+        for mark in lane.cells:
+            seen[lane.task] |= {mark.title, *(label for label, _ in (*mark.shares, *mark.votes))}
+    found = {}
+    for task, labels in seen.items():
+        types = {label: re.sub("^[BI]-", "", label) for label in labels - {"O", ""}}
+        of_set = max(
+            ({label: known[name] for label, name in types.items() if name in known} for known in _tag_sets()),
+            key=len,
+        )
+        if 2 * len(of_set) > len(types):
+            found[task] = of_set
+    return found
+
+
+@cache
+def _tag_sets() -> tuple[Mapping[str, str], ...]:
+    """The meanings of labels in each tag set: Penn Treebank, Universal Dependencies, chunks, entities."""
+    return tuple(json.loads(read_asset("label_meanings.json")).values())
 
 
 def lane_kind(scheme: str) -> str:

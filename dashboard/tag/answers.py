@@ -158,23 +158,28 @@ def _lanes(
 ) -> None:
     gold = {task for given in sentences for task in given.labels}
     has_gold = bool(gold)
+    drawn = blocks(sentences, answers, resources.task_colours(), places)
+    differs = any(mark.split for block in drawn for lane in block.lanes for mark in lane.cells)
     marks = legend(
         has_gold=has_gold,
         is_partial=not gold.issuperset(tasks_reading(schemes_of(answers), "words")),
         has_seeds=any(of.seeds for of in answers),
-        first=answers[0].who if len(answers) > 1 else "",
+        first=answers[0].who if differs else "",
         has_spans="iob2" in schemes_of(answers).values(),
     )
     rows = marked(answers, sentences, next(iter(configs.values())).pos_score) if has_gold else []
     said = [mistakes_in_words(rows), disagreement(answers, range(len(sentences)))]
-    if answer := " ".join(filter(None, said)):
-        with st.container(key="answer_tag"):
+    answer = " ".join(filter(None, said))
+    if answer:
+        head = st.container(horizontal=True, horizontal_alignment="distribute")
+        with head.container(key="answer_tag", width="content"):
             st.markdown(unbroken(answer))
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+    else:
+        head = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
+    with head:
         if len(sentences) > 1 or not answer:
             st.markdown(_size(sentences), width="content")
         confidence = switch("Show confidence", key="confidence", help=marks)
-    drawn = blocks(sentences, answers, resources.task_colours(), places)
     if len(drawn) == 1:  # what is said of it stands above
         drawn = [replace(drawn[0], about="")]
     sentence(drawn, key="tagged", confidence=confidence)
@@ -200,16 +205,17 @@ def legend(*, has_gold: bool, is_partial: bool, has_seeds: bool, first: str, has
     outlined = ["an error against the gold labels"] * has_gold
     outlined += [f"differs from {first}"] * (bool(first) and is_partial)
     parts = [
-        ("Fainter", "less certain", True),
-        ("4 of 5", "seeds give this label, the most frequent one; without a count all do", has_seeds),
-        ("Grey", "fewer than half of the seeds", has_seeds),
-        ("Hollow", "a span of at most half of them", has_seeds and has_spans),
+        ("Fainter line", f"less certain{', fewer seeds agree' * has_seeds}", True),
+        ("Grey, 2 of 5", "no majority: so many seeds give the most frequent label", has_seeds),
+        ("Hollow", "a span of at most half of the seeds", has_seeds and has_spans),
+        ("Tinted", "the configurations disagree", bool(first) and is_partial),
         ("Outlined", ", without gold ".join(outlined), compared),
         ("Dashed", f"a {'missed' if has_gold else 'missing'} span", compared and has_spans),
     ]
     drawn = " · ".join(f"**{mark}** {escape(meaning)}" for mark, meaning, is_drawn in parts if is_drawn)
     seeds = " Click the name of a lane for its seeds." * has_seeds
-    return f"{drawn}  \nPoint at a label, or use Tab and the arrow keys, for its alternatives.{seeds}"
+    keys = "Point at a label, or use Tab and the arrow keys, for its meaning and alternatives."
+    return f"{drawn}  \n{keys}{seeds}"
 
 
 def _size(sentences: Sequence[Sentence]) -> str:

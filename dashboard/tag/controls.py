@@ -82,7 +82,7 @@ def text(reads: Collection[Reads]) -> list[Sentence]:
         second = area("Second text", "tag_second", "A second text, for the tasks on pairs.")
     split = False
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Tag", type="primary", icon=":material/sell:")
+        st.button("Tag this text", type="primary")
         if is_split:
             split = st.toggle(
                 "Already split into words",

@@ -40,7 +40,7 @@ _LOOK_S = 1.0
 
 title(
     "Tag",
-    "Enter a sentence, a text or two texts to see every task's answer, and where configurations disagree.",
+    "Enter a text to see every task's answer, and where configurations disagree.",
 )
 
 

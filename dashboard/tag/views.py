@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 
 from core.config import RunConfig
@@ -74,11 +74,19 @@ def ordered(tasks: Sequence[str], known: Mapping[str, str]) -> tuple[list[str], 
     return in_order, colours(in_order, known)
 
 
-def differing_words(answers: Sequence[Answer], task: str, sentence: int) -> list[str]:
-    """The words of a sentence for which the systems that have the task do not all choose one label."""
-    columns = [labels_of(answer.sentences[sentence], task) for answer in answers if task in answer.schemes]
-    of_words = zip(answers[0].sentences[sentence].tokens, *columns, strict=True)
-    return [word for word, *labels in of_words if len(set(labels)) > 1]
+def differing_places(answers: Sequence[Answer], task: str, sentence: int) -> tuple[set[int], set[int]]:
+    """The words for which the systems that have the task answer differently, and others without an answer.
+
+    A system of several seeds has no answer for a word where no label has more than half of its seeds.
+    """
+    columns = [
+        [tag.label if not answer.with_task(task) or tag.confidence > 0.5 else None for tag in of_task]
+        for answer in answers
+        if (of_task := answer.sentences[sentence].tags.get(task)) is not None
+    ]
+    of_words = list(enumerate(zip(*columns, strict=True)))
+    differing = {place for place, labels in of_words if len(set(labels) - {None}) > 1}
+    return differing, {place for place, labels in of_words if None in labels} - differing
 
 
 def compared(answers: Sequence[Answer]) -> tuple[str, Sequence[Answer]]:
@@ -91,28 +99,39 @@ _MOST_WORDS_NAMED = 4
 
 def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
     """`The seeds disagree on lamb (pos, chunk).`; of several sentences or many words, how many in each task.
-    Empty where no task has two answers.
+    Words on which a configuration has no majority of its seeds are named apart. Empty where no task has two
+    answers.
     """
     who, answers = compared(chosen)
     known = tasks_reading(schemes_of(answers), "words")
     tasks = [task for task in known if sum(task in answer.schemes for answer in answers) > 1]
     if not tasks:
         return ""
-    words = {
-        task: [word for number in sentences for word in differing_words(answers, task, number)]
-        for task in tasks
-    }
-    tokens = dict.fromkeys(answers[0].sentences[sentences[0]].tokens)
-    named = {
-        word: in_tasks for word in tokens if (in_tasks := [task for task in tasks if word in words[task]])
-    }
-    if len(sentences) == 1 and len(named) <= _MOST_WORDS_NAMED:
-        parts = [f"{word} ({', '.join(in_tasks)})" for word, in_tasks in named.items()]
+    places = {task: [differing_places(answers, task, number) for number in sentences] for task in tasks}
+
+    def named(kind: int) -> str:
+        """The words that differ (0) or have no majority (1)."""
+        words = {
+            task: [
+                answers[0].sentences[number].tokens[place]
+                for number, of_kind in zip(sentences, found, strict=True)
+                for place in sorted(of_kind[kind])
+            ]
+            for task, found in places.items()
+        }
+        tokens = dict.fromkeys(answers[0].sentences[sentences[0]].tokens)
+        by_word = {word: [task for task in tasks if word in words[task]] for word in tokens}
+        by_word = {word: in_tasks for word, in_tasks in by_word.items() if in_tasks}
+        if len(sentences) == 1 and len(by_word) <= _MOST_WORDS_NAMED:
+            return all_of([f"{word} ({', '.join(in_tasks)})" for word, in_tasks in by_word.items()])
+        return all_of([f"{plural(len(of), 'word')} in {task}" for task, of in words.items() if of])
+
+    differing, undecided = named(0), named(1)
+    if differing:
+        said = f"The {who} disagree on {differing}."
     else:
-        parts = [
-            f"{plural(len(differing), 'word')} in {task}" for task, differing in words.items() if differing
-        ]
-    return f"The {who} disagree on {all_of(parts)}." if parts else f"The {who} agree on every word."
+        said = f"The {who} agree {'wherever most of their seeds do' if undecided else 'on every word'}."
+    return f"{said} On {undecided}, some have no majority of seeds." if undecided else said
 
 
 # Lanes
@@ -130,9 +149,10 @@ def blocks(
 ) -> list[SentenceBlock]:
     """A block per sentence: of each task the gold labels, a lane per configuration, and its seeds' lanes.
 
-    Against gold labels mistakes are marked by kind; without them, whatever differs from the first lane. The
-    lane of a seed without gold labels is compared with its configuration's. `places` has the text of each
-    sentence; without, it is the words with a space between them.
+    Against gold labels mistakes are marked by kind; without them, the words on which configurations
+    disagree, and what differs there from the first lane. The lane of a seed without gold labels is compared
+    with its configuration's. `places` has the text of each sentence; without, it is the words with a space
+    between them.
     """
     schemes = tasks_reading(schemes_of(answers), "words")
     tasks, colour = ordered(list(schemes), known)
@@ -179,9 +199,10 @@ def _lanes(
     `lane` has what all of them share.
     """
     task = lane.task
+    differing = differing_places(answers, task, number)[0] if gold is None else set()
     lanes = [] if gold is None else [replace(lane, cells=marks(gold, scheme), who="gold")]
 
-    def cells_of(answer: Answer, other: Answer | None) -> list[Mark]:
+    def cells_of(answer: Answer, other: Answer | None, places: Set[int] | None = None) -> list[Mark]:
         column = answer.sentences[number].tags[task]
         labels = labels_of(answer.sentences[number], task)
         least = _LEAST_SHARE if other and answer in other.seeds else 0.0
@@ -192,16 +213,21 @@ def _lanes(
         if gold is not None:
             _outline(cells, gold, labels, scheme)
         elif other is not None:
-            _outline(cells, labels_of(other.sentences[number], task), labels, scheme, other.who)
+            _outline(cells, labels_of(other.sentences[number], task), labels, scheme, other.who, places)
+        for place in places or ():
+            cells[place] = replace(cells[place], split=True)
         return cells
 
     for answer in answers:
         seeds = answer.with_task(task)
-        cells = cells_of(answer, answers[0] if answer is not answers[0] else None)
+        cells = cells_of(answer, answers[0] if answer is not answers[0] else None, differing)
         if seeds:
             _agree(cells, [labels_of(seed.sentences[number], task) for seed in seeds], scheme)
         shown = answer.who if len(answers) > 1 or gold is not None or seeds else ""
-        lanes.append(replace(lane, cells=tuple(cells), who=shown, seeds=len(seeds)))
+        is_reference = gold is None and len(answers) > 1 and answer is answers[0]
+        lanes.append(
+            replace(lane, cells=tuple(cells), who=shown, seeds=len(seeds), is_reference=is_reference)
+        )
         lanes += [
             replace(lane, cells=tuple(cells_of(seed, answer)), who=seed.who, of=answer.who) for seed in seeds
         ]
@@ -230,12 +256,20 @@ def _agree(cells: list[Mark], columns: Sequence[Sequence[str]], scheme: str) -> 
 
 
 def _outline(
-    cells: list[Mark], right: Sequence[str], labels: Sequence[str], scheme: str, who: str = ""
+    cells: list[Mark],
+    right: Sequence[str],
+    labels: Sequence[str],
+    scheme: str,
+    who: str = "",
+    places: Set[int] | None = None,
 ) -> None:
     """Outlines the labels that differ from the reference: the labels of `who`, else the gold labels.
-    Against gold labels the kind of a span's mistake is written after its label.
+    Against gold labels the kind of a span's mistake is written after its label. With `places` only what
+    covers one of these words is outlined.
     """
     for mistake in KINDS[scheme].mistakes(right, labels):
+        if places is not None and places.isdisjoint(range(mistake.start, mistake.end)):
+            continue
         note = "" if who or not KINDS[scheme].has_spans else _SHORT.get(mistake.kind, mistake.kind)
         start = who or f"{mistake.kind.capitalize()}; gold"
         for index in range(mistake.start, mistake.end):

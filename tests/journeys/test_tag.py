@@ -77,7 +77,7 @@ def test_runs_beside_each_other(tagging_laboratory: Laboratory, page: Page) -> N
     page.goto(tagging_laboratory.link("tag", run="1,2,3,4", text="German lamb rejects EU ."))
     _words(page).first.wait_for()
     expect(page.locator(".who")).to_have_count(3 * 2)  # lanes come as their models are loaded
-    names = page.locator(".who").all_inner_texts()
+    names = [name.strip().removesuffix(" reference") for name in page.locator(".who").all_inner_texts()]
     stl, taught_name, untaught_name = names[:3]
     assert names == names[:3] * 2
     assert [name[:14] for name in names[:3]] == ["STL", "MTL · 9 epochs", "MTL · 1 epoch"]

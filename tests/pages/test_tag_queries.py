@@ -15,6 +15,7 @@ from core.errors import CorpusError
 from core.store import Conditions, RunState
 from core.store.types import Run
 from core.tagging import TaggedSentence, TextAnswer, WordTag
+from dashboard.components.sentence import Lane, SentenceBlock, lane_kind, marks, sentence_data
 from dashboard.tag import views
 from dashboard.tag.answers import legend
 from dashboard.tag.files import ReadFile, answer_file
@@ -107,6 +108,38 @@ def test_words_on_which_answers_differ_are_named_and_many_counted() -> None:
         ([answer(*"NNNNN"), answer(*"VVVVV")], [0], "The configurations disagree on 5 words in pos."),
     ):
         assert views.disagreement(chosen, sentences) == said
+
+
+def test_seeds_without_a_majority_are_no_disagreement() -> None:
+    """Of a: N, N, J against V, V, N; of b no two seeds of MTL agree."""
+    stl = voted("STL", [answer("N", "X", "."), answer("N", "X", "."), answer("J", "X", ".")])
+    mtl = voted("MTL", [answer("V", "X", "."), answer("V", "V", "."), answer("N", "J", ".")])
+    assert views.disagreement([stl, mtl], [0]) == (
+        "The configurations disagree on a (pos). On b (pos), some have no majority of seeds."
+    )
+    (block,) = views.blocks([Sentence(tuple("abc"), {})], [stl, mtl], {})
+    of_stl, of_mtl = (lane for lane in block.lanes if not lane.of)
+    assert (of_stl.is_reference, of_mtl.is_reference) == (True, False)
+    assert [mark.split for mark in of_stl.cells] == [True, False, False]
+    assert [mark.differs for mark in of_mtl.cells] == [True, False, False]
+    (block,) = views.blocks([Sentence(tuple("abc"), {})], [mtl, mtl], {})
+    assert block.about == (
+        "The configurations agree wherever most of their seeds do. "
+        "On b (pos), some have no majority of seeds."
+    )
+
+
+def test_labels_of_a_known_tag_set_have_their_meanings() -> None:
+    def meanings(scheme: str, *labels: str) -> dict[str, dict[str, str]]:
+        lane = Lane("task", "", lane_kind(scheme), marks(labels, scheme))
+        meanings: dict[str, dict[str, str]] = sentence_data([SentenceBlock(labels, (lane,))])["meanings"]
+        return meanings
+
+    assert meanings("plain", "JJ", "NN", "?") == {"task": {"JJ": "adjective", "NN": "noun, singular or mass"}}
+    assert meanings("iob2", "B-ORG", "I-ORG", "O") == {
+        "task": {"B-ORG": "organisation", "I-ORG": "organisation"}
+    }
+    assert meanings("plain", "X", "Y") == {}
 
 
 def test_a_configuration_answers_what_most_of_its_seeds_do() -> None:
@@ -207,7 +240,7 @@ def test_the_legend_names_the_marks_that_are_drawn() -> None:
         "an error against the gold labels\\, without gold differs from STL"
     )
     of_seeds = legend(has_gold=False, is_partial=True, has_seeds=True, first="", has_spans=True)
-    assert "**Grey** fewer than half of the seeds" in of_seeds
+    assert "**Grey, 2 of 5** no majority" in of_seeds
 
 
 class Capitals:
