@@ -62,13 +62,22 @@ def repeats_note(same: Collection[Repeat]) -> str:
 
 
 def repeats_notes(repeats_of_runs: Iterable[Repeat], split: str) -> tuple[str, ...]:
-    """The sentences on the repeats of several runs that concern the scores on that split."""
+    """What the repeats of several runs are and mean for the scores on that split."""
 
-    def key(repeat: Repeat) -> tuple[str, str, str]:
+    def key(repeat: Repeat) -> tuple[Split, Split, str]:
         return repeat.split, repeat.inside, repeat.unit
 
     concerned = sorted((each for each in repeats_of_runs if split in (each.split, each.inside)), key=key)
-    return tuple(repeats_note(list(same)) for _, same in groupby(concerned, key))
+    return tuple(
+        f"{repeats_note(list(same))} {_CONSEQUENCES[inside]}"
+        for (_, inside, _), same in groupby(concerned, key)
+    )
+
+
+_CONSEQUENCES: dict[Split, str] = {
+    "train": "Their scores are partly of memory, for all configurations alike.",
+    "test": "Models are not trained on dev, so this hardly matters.",
+}
 
 
 def _unit(corpus: Corpus) -> str:

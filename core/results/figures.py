@@ -36,7 +36,10 @@ RARE = "rarer labels"
 
 @dataclass(frozen=True)
 class Mark:
-    """One difference in a forest plot, in points: its interval, the text under the pointer, its verdict."""
+    """One difference in a forest plot, in points: its interval, the text under the pointer, its verdict.
+
+    `text` is its verdict with its numbers, for a forest that writes them.
+    """
 
     row: int
     target: str
@@ -45,12 +48,15 @@ class Mark:
     high: float | None
     hover: str
     verdict: str
+    text: str = ""
 
     @classmethod
-    def from_comparison(cls, difference: Comparison, row: int, target: str, hover: str) -> Mark:
+    def from_comparison(
+        cls, difference: Comparison, row: int, target: str, hover: str, text: str = ""
+    ) -> Mark:
         """The mark of a comparison."""
         low, high = (100 * end for end in difference.interval) if difference.interval else (None, None)
-        return cls(row, target, 100 * difference.mean, low, high, hover, difference.verdict)
+        return cls(row, target, 100 * difference.mean, low, high, hover, difference.verdict, text)
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,7 @@ def forest_of(compared: Mapping[str, Sequence[Difference]], tasks: Sequence[str]
             row if of_configurations else shown.index(delta.task),
             delta.task if of_configurations else name,
             f"{name}, {delta.task}: {delta.sentence}",
+            delta.sentence,
         )
         for row, (name, deltas) in enumerate(compared.items())
         for delta in deltas
@@ -276,14 +283,22 @@ def expected_best_chart(scores: Sequence[float]) -> Figure:
 _FEW_TICKS = 10
 
 
+_NUMBERS, _LETTER = 26, 6.2
+"""The height of a mark with its numbers in two lines, and the width of a letter of them."""
+
+
 # Longer names are set on two lines.
-def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
-    """Differences with 95% intervals: rows with a mark per target, filled if it is decided."""
+def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = False) -> Figure:
+    """Differences with 95% intervals: rows with a mark per target, filled if it is decided.
+
+    With `numbers` the text of each mark stands right of it, in a column.
+    """
     per_row = len(view.targets)
-    height = 76 + _LEGEND + round(len(view.rows) * max(34, 15 * per_row + 10))
+    height = 76 + _LEGEND + round(len(view.rows) * max(34, (_NUMBERS if numbers else 15) * per_row + 10))
+    right = max(_LETTER * len(mark.text) for mark in view.marks) + 16 if numbers else 12
     chart = Chart(
         height,
-        margin={"l": 8, "r": 12, "t": _LEGEND, "b": 44},
+        margin={"l": 8, "r": round(right), "t": _LEGEND, "b": 44},
         showlegend=per_row > 1,
         legend=LEGEND_ON_TOP,
     )
@@ -291,7 +306,7 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
     short = _short(view.targets)
     used: Counter[str] = Counter()
     for index, target in enumerate(view.targets):
-        offset = 0.7 * ((index + 0.5) / per_row - 0.5)
+        offset = _offsets(per_row)[index]
         colour = colours.get(target, MUTED if target == RARE else TEXT)
         shape = "diamond" if target in (RARE, MEAN_OF_TASKS) else _SHAPES[used[colour] % len(_SHAPES)]
         used[colour] += 1
@@ -301,9 +316,33 @@ def forest_chart(view: Forest, colours: Mapping[str, str]) -> Figure:
     )
     names = [wrapped(title) for title in view.rows]
     chart.layout["yaxis"] = named_axis(names, range=(len(names) - 0.5, -0.5))
+    if numbers:
+        offsets = dict(zip(view.targets, _offsets(per_row), strict=True))
+        chart.layout["annotations"] = [_numbers(mark, mark.row + offsets[mark.target]) for mark in view.marks]
     for line in range(1, len(view.rows)):
         chart.add_line(y=line - 0.5, line={"color": BORDER, "width": 1}, layer="below")
     return chart.figure()
+
+
+def _offsets(count: int) -> list[float]:
+    """The places of so many marks in a row of height 1, from above."""
+    return [0.7 * ((index + 0.5) / count - 0.5) for index in range(count)]
+
+
+def _numbers(mark: Mark, y: float) -> dict[str, Any]:
+    """The text of a mark at the right end of its row; narrow charts set it in two lines (`chart.js`)."""
+    return {
+        "name": "numbers",
+        "text": plotly_text(mark.text),
+        "x": 1,
+        "xref": "paper",
+        "xanchor": "left",
+        "xshift": 10,
+        "y": y,
+        "showarrow": False,
+        "align": "left",
+        "font": {"size": 12, "color": TEXT},
+    }
 
 
 def _add_target(

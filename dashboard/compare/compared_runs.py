@@ -173,9 +173,9 @@ def _described(
     asked = resources.store().runs(chosen())
     stored = len(readable(asked, resources.store().conditions(asked))[0])
     if not picked and is_sweep:
-        return f"The newest sweep: {plural(len(on_data), 'successful run')} on {escape(name)}."
+        return f"The newest sweep: {_runs_text(on_data)} on {escape(name)}."
     if not picked:
-        return f"All {plural(len(on_data), 'successful run')} on {escape(name)}."
+        return f"All {_runs_text(on_data)} on {escape(name)}."
     reasons = [
         f"{count:,} {words[count > 1]}"
         for count, words in (
@@ -185,8 +185,14 @@ def _described(
         if count > 0
     ]
     if not reasons:
-        return f"{plural(len(on_data), 'chosen run')} on {escape(name)}."
+        return f"{_runs_text(on_data)} on {escape(name)}."
     return f"{len(on_data)} of {plural(max(stored, len(picked)), 'chosen run')}; {all_of(reasons)}."
+
+
+def _runs_text(runs: Sequence[Run]) -> str:
+    """`20 runs (STL: one per task)`: chips count a seed of STL once."""
+    stl = {run.config.tasks for run in runs if run.config.paradigm == "stl"}
+    return plural(len(runs), "run") + " (STL: one per task)" * (len(stl) > 1)
 
 
 def table_of(compared: ComparedRuns) -> ResultTable:

@@ -1,4 +1,4 @@
-"""The comparison of two rows as the reader asks it: the answer, what sharing did, all differences."""
+"""The comparison of two rows as the reader asks it: the answer with its forest, all differences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.config import OTHER, field_label, shares_nothing
-from core.evaluation.statistics import MATTERS
+from core.evaluation.statistics import CONFIDENCE, MATTERS
 from core.registry import BILSTM_SUFFIX, ONE_STACK
 from core.results.comparisons import (
     Difference,
@@ -43,7 +43,9 @@ _TALL = 12
 _OPEN = 6
 """So many differences at most are listed in numbers from the start."""
 _MOST_LINES = 6
-"""Up to so many tasks have their verdicts in lines under the headline."""
+"""Up to so many tasks have their differences in lines."""
+_MOST_NUMBERS = 18
+"""Marks of the answer's forest up to which each has its numbers beside it."""
 _PAIR = 2
 _FAMILIES = {"pairs": "All pairs", "baseline": "Against the baseline"}
 _STEP = 0.05
@@ -66,7 +68,7 @@ def answer(
     """Draws the comparison of two rows.
 
     Returns the table with the family and the difference that matters that the reader chose, the keys of the
-    rows (None if there is one row only), and the steps that stand beside their answer.
+    rows (None if there is one row only), and the steps that stand in their answer, theirs first.
     """
     pair = default_pair(table)
     if pair is None:
@@ -78,42 +80,31 @@ def answer(
             st.markdown("Choose two different configurations.")
             return table, None, []
         steps = views.sharing(table, (a, b))
-        of_sharing = [step for step in steps if not step.asks_transformer]
+        drawn = [step for step in steps if not step.asks_transformer]
         row_a, row_b, shown = table.row(a), table.row(b), answers(table, a, b)
         mean = mean_answer(table, a, b)
         with_mean = shown if mean is None else [*shown, mean]
-        left, right = st.columns([11, 9] if len(shown) <= _MOST_LINES else [2, 3], gap="large")
-        with left:
-            offered = seeds.offers(table, compared, a, b, with_mean)
-            _sentences(table, row_a, row_b, shown)
-            _verdict_lines(with_mean)
-            _asked_note(table, row_a, row_b, has_mean=mean is not None)
-            is_trained = OTHER not in (row_a.config.paradigm, row_b.config.paradigm)
-            with st.container(horizontal=True, vertical_alignment="center"):
-                seeds.missing_seeds_button(offered, compared)
-                if is_trained and shown and table.split == PLANNED_SPLIT and not offered.is_on_older_text:
-                    until_decided.add_until_decided(row_a, row_b, table.matters, with_mean)
-                seeds.deciding_seeds(offered, with_mean, compared)
-            seeds.runs_on_their_way(compared)
-            seeds.launch_problem()
-            for cut in cut_losses(table):
-                st.markdown(f":material/content_cut: {escape(cut.sentence)}")
-            for step in steps:
-                if step.asks_transformer:
-                    _transformer(step)
-        with right:
-            if draws_pair(of_sharing, a, b):
-                if with_mean:
-                    _forest_chart(forest(with_mean, table, b), table, "compare_pair")
-            else:
-                _what_sharing_did(table, of_sharing, row_a, row_b)
-            _sharing_notes(of_sharing, compared)
+        offered = seeds.offers(table, compared, a, b, with_mean)
+        _sentences(table, row_a, row_b, shown)
+        if drawn:
+            view = views.sharing_forest(drawn, table.tasks)
+            _forest_chart(view, table, "compare_answer", numbers=len(view.marks) <= _MOST_NUMBERS)
+        _answer_notes(table, row_a, row_b, drawn)
+        is_trained = OTHER not in (row_a.config.paradigm, row_b.config.paradigm)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            seeds.missing_seeds_button(offered, compared)
+            if is_trained and shown and table.split == PLANNED_SPLIT and not offered.is_on_older_text:
+                until_decided.add_until_decided(row_a, row_b, table.matters, with_mean)
+            seeds.deciding_seeds(offered, with_mean, compared)
+        seeds.runs_on_their_way(compared)
+        seeds.launch_problem()
+        for cut in cut_losses(table):
+            st.markdown(f":material/content_cut: {escape(cut.sentence)}")
+        for step in steps:
+            if step.asks_transformer:
+                _transformer(step)
+        _sharing_notes([step for step in drawn if step.is_of_sharing], compared)
     return table, (a, b), steps
-
-
-def draws_pair(steps: Sequence[Step], a: str, b: str) -> bool:
-    """Whether the picture beside the answer is of these two rows, since no other step of sharing is known."""
-    return all({step.a.key, step.b.key} == {a, b} for step in steps)
 
 
 def _nothing_to_compare(table: ResultTable) -> str:
@@ -162,7 +153,7 @@ def _asked(table: ResultTable, first: str, second: str) -> tuple[ResultTable, st
         )
     table = table.asking(matters=matters, baseline=b if family == "baseline" else None)
     with rule:
-        st.markdown(_verdicts(table))
+        st.markdown(_verdicts(table, table.row(a)))
     return table, a, b
 
 
@@ -174,16 +165,24 @@ def _fits(matters: str) -> bool:
         return False
 
 
-def _verdicts(table: ResultTable) -> str:
+def _verdicts(table: ResultTable, row: ResultRow) -> str:
+    mean = (
+        f"Mean of tasks: {table.mean_scores(row)}, over the seeds that all have."
+        if len(row.cells) > 1
+        else ""
+    )
     return f"""\
 - **Higher, lower**: a significant difference (paired t-test over seeds, p < 0.05).
 - **Equivalent**: smaller than {100 * table.matters:g} points (two one-sided tests, p < 0.05).
 - **Undecided**: neither. More seeds may decide it.
 
-Filled marks are decided, hollow ones undecided. Differences are points, paired by seed; in brackets is the
-95% interval of this difference alone (Student's t). Verdicts and p are corrected for
-{escape(views.family_text(table))} (Holm). After correction a difference can be undecided although its
-interval excludes zero.
+Filled marks are decided, hollow ones undecided. Differences are points, paired by seed, of unrounded scores;
+in brackets is the 95% interval of this difference alone (Student's t). Verdicts and p are
+corrected for {escape(views.family_text(table))} (Holm); those of the mean of tasks for its own pairs. After
+correction a difference can be undecided although its interval excludes zero. {escape(mean)}
+
+*Differences* has a second p, over sentences: would these models differ on other text (approximate
+randomisation, 10,000 rounds, Holm over the differences shown)?
 """
 
 
@@ -206,43 +205,21 @@ def _labels(fields: Sequence[str]) -> str:
     return escape(all_of(list(map(field_label, fields))))
 
 
-def _asked_note(table: ResultTable, row_a: ResultRow, row_b: ResultRow, *, has_mean: bool) -> None:
-    """Which candidates dev chose, for what the verdicts are corrected, and of which scores the mean is."""
+def _answer_notes(table: ResultTable, row_a: ResultRow, row_b: ResultRow, drawn: Sequence[Step]) -> None:
+    """When a difference counts, which candidates dev chose, and in what else the other steps' rows differ."""
     notes = [f"{row.name}: {row.chosen}, {row.choice}." for row in (row_a, row_b) if row.choice]
+    if table.tests:
+        correcting = f" after correcting for {table.tests} comparisons" * (table.tests > 1)
+        notes.append(f"A difference counts when p < {1 - CONFIDENCE:g}{correcting}.")
+    others = [step for step in drawn if {step.a.key, step.b.key} != {row_a.key, row_b.key} and step.confounds]
     notes += [
-        f"p over seeds decides, corrected for {views.family_text(table)} (Holm); "
-        "each interval is of its difference alone."
+        f"{step.title} also differs in {all_of(list(map(field_label, step.confounds)))}." for step in others
     ]
-    notes += [f"Mean of tasks: {table.mean_scores(row_a)}."] * has_mean
     st.caption(escape(" ".join(notes)))
 
 
-def _verdict_lines(shown: Sequence[Difference]) -> None:
-    """Draws a line for each difference, of many tasks that of the mean alone."""
-    is_long = sum(delta.task != MEAN_OF_TASKS for delta in shown) > _MOST_LINES
-    with st.container(gap="xsmall"):
-        for delta in shown:
-            if not is_long or delta.task == MEAN_OF_TASKS:
-                _difference_line(delta)
-
-
 def _difference_line(delta: Difference) -> None:
-    name = coloured(delta.task, task_colour(delta.task))
-    st.markdown(f"{'◆ ' + delta.task if delta.task == MEAN_OF_TASKS else name}: {escape(delta.sentence)}")
-
-
-def _what_sharing_did(table: ResultTable, steps: Sequence[Step], row: ResultRow, baseline: ResultRow) -> None:
-    """Draws all steps as a chart, and a sentence on each step of the row's encoder not given above."""
-    st.markdown("**What sharing did**")
-    with st.container(gap="xsmall"):
-        for step in steps:
-            is_of_the_row = (step.a.block, step.a.config.encoder) == (row.block, row.config.encoder)
-            if is_of_the_row and {step.a.key, step.b.key} != {row.key, baseline.key}:
-                st.markdown(headline(step.a.label, step.b.label, step.deltas, unbroken))
-    _forest_chart(views.sharing_forest(steps, table.tasks), table, "sharing")
-    confounded = ((step.title, _labels(step.confounds)) for step in steps)
-    if notes := [f"{title} also differs in {others}." for title, others in confounded if others]:
-        st.caption(" ".join(notes))
+    st.markdown(f"{coloured(delta.task, task_colour(delta.task))}: {escape(delta.sentence)}")
 
 
 def _sharing_notes(steps: Sequence[Step], compared: ComparedRuns) -> None:
@@ -264,12 +241,12 @@ def _sharing_notes(steps: Sequence[Step], compared: ComparedRuns) -> None:
             )
 
 
-def _forest_chart(view: Forest, table: ResultTable, key: str) -> None:
+def _forest_chart(view: Forest, table: ResultTable, key: str, *, numbers: bool = False) -> None:
     """Draws differences in the colours of the tasks, or of configurations if each row is a task."""
     of_tasks = set(view.targets) <= {*table.tasks, MEAN_OF_TASKS}
     colours = task_colours() if of_tasks else {name: ramp(place) for place, name in enumerate(view.targets)}
     chart(
-        forest_chart(view, {} if len(view.targets) == 1 and not of_tasks else colours),
+        forest_chart(view, {} if len(view.targets) == 1 and not of_tasks else colours, numbers=numbers),
         key=key,
         revision=" ".join([view.reference, *view.targets, *view.rows]),
         still=True,
@@ -296,20 +273,27 @@ def difference_view(
     compared: ComparedRuns,
     shown: list[Difference],
     steps: Sequence[Step],
-    a: str,
     baseline: str,
 ) -> None:
     """Every row's difference from the baseline, also in the mean of tasks: a table of tests, and a forest.
 
-    A step of sharing has the sign that it has beside the answer; the forest is of what is not drawn there.
+    Differences of the answer have the sign that they have there, and those without the baseline come last;
+    the forest is of what is not drawn there.
     """
     if not shown:
         st.caption(f"No other configuration shares a task with {escape(table.row(baseline).name)}.")
         return
-    of_sharing = [step for step in steps if not step.asks_transformer]
-    drawn = {frozenset((step.a.key, step.b.key)) for step in of_sharing}
-    if draws_pair(of_sharing, a, baseline):
-        drawn = {frozenset((a, baseline))}
+    of_answer = [step for step in steps if not step.asks_transformer]
+    drawn = {frozenset((step.a.key, step.b.key)) for step in of_answer}
+    shown = [
+        *shown,
+        *(
+            delta
+            for step in of_answer
+            if baseline not in (step.a.key, step.b.key)
+            for delta in step.with_mean
+        ),
+    ]
     of_tasks = [delta for delta in shown if delta.task != MEAN_OF_TASKS]
     numbers = st.container()
     unturned = [delta for delta in views.signed_as(steps, shown) if delta.base.key == baseline]
@@ -322,16 +306,17 @@ def difference_view(
         means = [delta for delta in shown if delta.task == MEAN_OF_TASKS]
         places = [row.key for row in table.rows]
         tested = [*_tested(of_tasks, table, compared), *means]
-        shown = sorted(tested, key=lambda delta: places.index(delta.row.key))
+        tested.sort(key=lambda delta: (delta.base.key != baseline, places.index(delta.row.key)))
+        shown = views.signed_as(steps, tested)
         sheet, with_remarks = (
-            difference_sheet(deltas, table, baseline, compared.name, on_page=on_page)
-            for deltas, on_page in ((shown, False), (views.signed_as(steps, shown), True))
+            difference_sheet(shown, table, baseline, compared.name, on_page=on_page)
+            for on_page in (False, True)
         )
         with st.container(height=420 if len(shown) > _TALL else "content", border=False):
             alt = "Differences with verdicts, intervals and corrected p-values"
             show_table(with_remarks, alt=alt)
         copy_table(sheet, DIFFERENCE_COLUMNS, difference_records(shown, table), key="differences")
-        _notes(shown, table, has_means=bool(means))
+        _notes(shown)
 
 
 def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns) -> list[Difference]:
@@ -347,14 +332,10 @@ def _tested(shown: list[Difference], table: ResultTable, compared: ComparedRuns)
         return with_sentences(shown, compared_runs.sentence_tests(shown, table, compared.runs))
 
 
-def _notes(shown: Sequence[Difference], table: ResultTable, *, has_means: bool) -> None:
-    means = " Mean of tasks: over the seeds that all tasks have, corrected for its own pairs." * has_means
+def _notes(shown: Sequence[Difference]) -> None:
     st.caption(
-        "Points, paired by seed, with the 95% interval of each difference alone. p seeds decides: would "
-        "another training differ the same way (paired t-test over seeds)? p sentences: would "
-        "these models differ on other text (approximate randomisation, 10,000 rounds)? "
-        f"Holm correction: p seeds over {escape(views.family_text(table))}, p sentences over the differences "
-        f"shown.{means}"
+        "p seeds decides: would another training differ the same way? p sentences: would these models differ "
+        "on other text? *How verdicts are made* names the tests."
     )
     for reason in dict.fromkeys(delta.untested for delta in shown if delta.untested):
         show_note(_UNTESTED[reason])

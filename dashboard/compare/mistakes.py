@@ -42,8 +42,8 @@ _MOST_MISTAKES, _FEW_MISTAKES = 60, 11
 _MOST_LINES = 12
 """Configurations side by side up to which their names can be read."""
 _LOOKS = {
-    "differences": "Differences",
     "where": "Where",
+    "differences": "Differences",
     "per class": "Per class",
     "mistakes": "Mistakes",
     "per seed": "Per seed",
@@ -74,7 +74,7 @@ def closer_look(
             names = {task: option(task) for task in table.scored_tasks}
             task = segments("Task", names, key="task", default=(shared or table.scored_tasks)[-1])
     if look == "differences":
-        difference_view(table, compared, deltas, steps, a, b)
+        difference_view(table, compared, deltas, steps, b)
     elif look == "where":
         where_view(compared, table, task, (row_a, row_b), deltas)
     elif look == "per class":

@@ -55,7 +55,10 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     show_table(replace(sheet, head=head), alt=alt)
     bold = f" Bold: {escape(best(table))}" * bool(table.bold)
     number = "" if ours.hides_n else " (their number)"
-    st.caption(f"Percent, mean ± standard deviation over seeds{number}.{bold}  \n{escape(signature(table))}")
+    st.caption(
+        f"Percent, mean ± standard deviation over seeds{number}.{bold} Differences are of unrounded scores.",
+        help=f"What these figures depend on: {escape(signature(table))}",
+    )
     if with_cost:
         st.caption(f"{COST_NOTE} –: not recorded.")
     for note in table.notes:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from core.config import shares_nothing
 from core.registry import ONE_STACK, reads_words
-from core.results.comparisons import Difference, answers
+from core.results.comparisons import Difference, answers, mean_answer
 from core.results.figures import Forest, forest_of
 from core.results.naming import confounds
 from core.results.pairs import best_on_dev, most_alike, rows_of
@@ -24,8 +24,8 @@ from jobs.reports.parts import Entry, Sheet, score_entry
 
 def _steps(table: ResultTable) -> Iterator[tuple[ResultRow, ResultRow] | None]:
     """The steps of sharing for each encoder, each between the most similar rows.
-    They are MTL over STL, MTL over MTL with one stack for all tasks, and MRN over MTL. An encoder without STL
-    takes that of its family.
+    They are MTL over STL, MTL over MTL with one stack for all tasks, MRN over MTL, and MRN over STL. An
+    encoder without STL takes that of its family.
     """
     for rows in table.blocks.values():
         for encoder in dict.fromkeys(row.config.encoder for row in rows):
@@ -34,6 +34,7 @@ def _steps(table: ResultTable) -> Iterator[tuple[ResultRow, ResultRow] | None]:
             if encoder != ONE_STACK:
                 yield most_alike(mtl, rows_of(rows, "mtl", ONE_STACK))
             yield most_alike(mrn, mtl)
+            yield most_alike(mrn, stl or rows_of(rows, "stl"))
 
 
 def _transformer_pair(table: ResultTable) -> tuple[ResultRow, ResultRow] | None:
@@ -100,20 +101,27 @@ def listed_seeds(seeds: Iterable[int]) -> str:
     return f"seed{'s' * (len(known) > 1)} {all_of([str(seed) for seed in known])}"
 
 
-# What sharing did: MTL − STL and MRN − MTL per task, encoder by encoder; and words against a transformer
+# What sharing did, per task and encoder by encoder; and words against a transformer
 
 
 @dataclass(frozen=True)
 class Step:
     """Two rows that a question compares, and their difference on each task.
-    A step goes from one paradigm to the next, from one stack for all tasks to another encoder over the same
-    words, or from words to a transformer.
+    A step goes from one paradigm to another, from one stack for all tasks to another encoder over the same
+    words, from words to a transformer, or is what the reader asked.
     """
 
     a: ResultRow
     b: ResultRow
     deltas: tuple[Difference, ...]
     asks_transformer: bool = False
+    mean: Difference | None = None
+    is_of_sharing: bool = True
+
+    @property
+    def with_mean(self) -> tuple[Difference, ...]:
+        """Its difference on each task, and in the mean of tasks where there is one."""
+        return self.deltas if self.mean is None else (*self.deltas, self.mean)
 
     @property
     def title(self) -> str:
@@ -141,20 +149,23 @@ class Step:
 
 def sharing(table: ResultTable, asked: tuple[str, str] | None = None) -> list[Step]:
     """Returns the steps from STL to MTL to MRN of each encoder, between its most similar rows.
-    The last step is the transformer against word vectors, if there are both. The step between the rows of the
-    keys `asked` goes from the second to the first, as the reader asked.
+    The last step is the transformer against word vectors, if there are both. The first step is between the
+    rows of the keys `asked`, from the second to the first, as the reader asked.
     """
-    pairs = [
-        (pair[::-1] if pair and (pair[1].key, pair[0].key) == asked else pair, asks)
-        for pair, asks in [*((pair, False) for pair in _steps(table)), (_transformer_pair(table), True)]
-    ]
-    steps = (
-        Step(
-            *pair, tuple(delta for delta in answers(table, *(row.key for row in pair)) if delta.paired), asks
-        )
-        for pair, asks in pairs
-        if pair is not None
-    )
+    of_sharing = [pair for pair in _steps(table) if pair is not None]
+    pairs = [(a.key, b.key) for a, b in of_sharing]
+    transformer = _transformer_pair(table)
+
+    def step(a: str, b: str, *, asks_transformer: bool = False) -> Step:
+        is_of_sharing = not {(a, b), (b, a)}.isdisjoint(pairs)
+        deltas = tuple(delta for delta in answers(table, a, b) if delta.paired or (a, b) == asked)
+        mean = mean_answer(table, a, b)
+        return Step(table.row(a), table.row(b), deltas, asks_transformer, mean, is_of_sharing)
+
+    others = [pair for pair in pairs if asked is None or {*pair} != {*asked}]
+    steps = [step(*pair) for pair in ([] if asked is None else [asked]) + others]
+    if transformer is not None:
+        steps.append(step(*(row.key for row in transformer), asks_transformer=True))
     return [step for step in steps if step.deltas]
 
 
@@ -167,13 +178,19 @@ def signed_as(steps: Sequence[Step], differences: Iterable[Difference]) -> list[
 
 
 def sharing_forest(steps: Sequence[Step], tasks: Sequence[str]) -> Forest:
-    """The steps, named by their encoders where there are several, and their differences on each task."""
+    """The steps, named by their encoders where there are several, and their differences on each task.
+
+    Where one is no step of sharing, each is named by its rows.
+    """
     several = len({(step.a.block, step.a.config.encoder) for step in steps}) > 1
 
     def name(step: Step) -> str:
+        if not all(each.is_of_sharing for each in steps):
+            return step.deltas[0].title
         if not several or step.other_encoder:
             return step.title
         encoder = step.a.config.encoder
         return f"{step.title} · {encoder if reads_words(encoder) else step.a.block}"
 
-    return forest_of({name(step): step.deltas for step in steps}, tasks, "the second of each pair")
+    reference = steps[0].b.name if len(steps) == 1 else "the second of each pair"
+    return forest_of({name(step): step.with_mean for step in steps}, tasks, reference)

@@ -82,7 +82,22 @@ function fit(layout, { node, data }) {
   if (width < NARROW_PX) {
     const ends = layout.annotations?.length
     layout.annotations = layout.annotations?.filter(({ name }) => name !== "end")
-    if (ends !== layout.annotations?.length) layout.margin = { ...layout.margin, r: 8 }
+    if (ends !== layout.annotations?.length) {
+      layout.margin = { ...layout.margin, r: 8, t: 32 }
+      Object.assign(layout, { showlegend: true, legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom" } })
+    }
+    // Numbers of a difference: its interval above, seeds and p below; a mark's filling tells the verdict.
+    const numbers = layout.annotations?.filter(({ name }) => name === "numbers") ?? []
+    for (const number of numbers) {
+      number.text = number.text.replace(/^.*?, (\S+ \[.*?\]), /, "$1<br>")
+      number.font.size = 11
+    }
+    const lines = numbers.flatMap(({ text }) => text.replaceAll("&lt;", "<").split("<br>"))
+    if (lines.length) {
+      layout.margin = { ...layout.margin, r: 12 + 5.6 * Math.max(...lines.map((line) => line.length)) }
+      layout.height += 18 * numbers.length // for the second lines, and for a legend on several
+      node.style.height = `${layout.height}px`
+    }
   }
   const { l = 80, r = 80, t = 100, b = 80 } = layout.margin ?? {}
   // Names of rows take half of the width at most; the margin grows with them, and leaves the less to the axis below.
@@ -159,7 +174,7 @@ function watch(Plotly, chart) {
   chart.observer = new ResizeObserver(() => {
     // An observer begins with a call; drawn again for that, a chart took a third longer.
     if (node.offsetWidth === 0 || Math.abs(node.offsetWidth - node._fullLayout.width) < 1) return
-    Plotly.relayout(node, { height: chart.data.height, width: node.offsetWidth })
+    Plotly.relayout(node, { height: node.layout.height, width: node.offsetWidth })
   })
   chart.observer.observe(node)
 }

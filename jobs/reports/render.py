@@ -124,7 +124,7 @@ def difference_sheet(
         name = delta.row.name if on_page else row_label(delta.row, whole=True)
         lines.append((delta.title if names_both else name, *cells))
     compared = "differences shown" if table.baseline else "pairs of rows"
-    base = table.row(baseline).name
+    from_base = "" if names_both else f" from {table.row(baseline).name}"
     sheet = Sheet.of(
         (
             *(
@@ -138,7 +138,7 @@ def difference_sheet(
             *("p seeds", "p sentences"),
         ),
         lines,
-        f"{setting}, {table.split} sentences: differences from {base} in points, paired by seed. "
+        f"{setting}, {table.split} sentences: differences{from_base} in points, paired by seed. "
         "p seeds: paired t-test over seeds; p sentences: approximate randomisation over sentences; "
         f"the first corrected for all {compared} on a task, the second for all differences shown (Holm).",
     )

@@ -24,7 +24,7 @@ def test_from_the_answer_to_the_sentences_and_a_table_to_paste(
 ) -> None:
     page.goto(filled_laboratory.link("compare", to="MTL", closer="Mistakes", task="ner"))
     page.wait_for_function(_DRAWN, arg=4)
-    expect(page.get_by_text("What sharing did")).to_be_visible()
+    expect(page.get_by_text("A difference counts when p < 0.05")).to_be_visible()
     picture(page, "compare-answer")
     matrix = page.locator(".st-key-confusion .js-plotly-plot")
     matrix.scroll_into_view_if_needed()

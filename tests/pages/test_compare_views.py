@@ -22,7 +22,7 @@ from core.results.pairs import default_pair, missing_seeds
 from core.results.records import difference_records, score_records
 from core.results.samples import group_by_data
 from core.results.signature import signature
-from core.results.table import ResultTable, tabulate
+from core.results.table import MEAN_OF_TASKS, ResultTable, tabulate
 from core.store import Conditions
 from core.tasks import KINDS
 from core.tasks.confusion import NOTHING
@@ -290,10 +290,14 @@ class TestSharing:
         _, table = tabled(made, TASKS)
         steps = views.sharing(table)
         view = views.sharing_forest(steps, table.tasks)
-        assert [step.shares_nothing for step in views.sharing(of(stl=STL, mtl=MTL, mrn=MRN))] == [True, False]
+        assert [step.shares_nothing for step in views.sharing(of(stl=STL, mtl=MTL, mrn=MRN))] == [
+            True,
+            False,
+            False,
+        ]
         assert view.rows == tuple(f"MRN − MTL · {block}" for block in table.blocks)
         assert [(mark.row, mark.target) for mark in view.marks] == [
-            (row, task) for row in (0, 1) for task in TASKS
+            (row, task) for row in (0, 1) for task in (*TASKS, MEAN_OF_TASKS)
         ]
 
 
@@ -334,9 +338,9 @@ class TestWordEncoders:
         steps = views.sharing(table)
         assert views.sharing_forest(steps, table.tasks).rows == (
             "MTL − STL · bilstm", "MTL sc-lstm − STL bilstm", "MTL sc-lstm − MTL bilstm",
-            "MRN − MTL · sc-lstm",
+            "MRN − MTL · sc-lstm", "MRN sc-lstm − STL bilstm",
         )  # fmt: skip
-        assert [step.confounds for step in steps] == [(), (), (), ()]
+        assert [step.confounds for step in steps] == [()] * 5
         # STL of the encoder itself comes before that of another one.
         alone = over(("bilstm", "stl", STL), ("sc-lstm", "stl", STL), ("sc-lstm", "mtl", MRN))
         assert [step.title for step in views.sharing(alone)] == ["MTL − STL"]

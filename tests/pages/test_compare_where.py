@@ -103,7 +103,7 @@ def test_it_is_computed_once_and_only_when_it_is_open(
         return computed(*arguments)
 
     monkeypatch.setattr(where, "where_of", noted)
-    app = open_page("compare", to="MTL")
+    app = open_page("compare", to="MTL", closer="Differences")
     assert calls == []
     app.segmented_control(key="closer").set_value("where").run()
     app.segmented_control(key="on").set_value("dev").run()

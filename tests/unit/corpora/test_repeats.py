@@ -80,11 +80,19 @@ def test_of_texts_and_pairs(tmp_path: Path) -> None:
         (
             "test",
             (
-                "1 of 9 dev sentences is in test, word for word.",
-                "1,500 to 1,700 of 2,000 test sentences are in train, word for word.",
+                "1 of 9 dev sentences is in test, word for word. "
+                "Models are not trained on dev, so this hardly matters.",
+                "1,500 to 1,700 of 2,000 test sentences are in train, word for word. "
+                "Their scores are partly of memory, for all configurations alike.",
             ),
         ),
-        ("dev", ("1 of 9 dev sentences is in test, word for word.",)),
+        (
+            "dev",
+            (
+                "1 of 9 dev sentences is in test, word for word. "
+                "Models are not trained on dev, so this hardly matters.",
+            ),
+        ),
     ],
 )
 def test_several_runs_have_one_sentence(split: str, notes: tuple[str, ...]) -> None:
