@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 _FEW_POINTS = 30
 _BAND_POINTS, _SMALL_BAND_POINTS = 160, 60
 _HEIGHT, _MARGIN = 400, {"l": 52, "r": 16, "t": 12, "b": 46}
-_SMALL_MARGIN = {"l": 40, "r": 8, "t": 6, "b": 40}
+_SMALL_MARGIN = {"l": 52, "r": 8, "t": 6, "b": 44}
 """Room for what stands beside the axes: where it lacks, Plotly draws a chart twice."""
 _MOST_ENDS = 12
 _END_GAP = 15
@@ -30,12 +30,15 @@ _LENGTHS = (40, 60)
 """Of a name beside a line; the second where the first would make two names the same."""
 # Of marks beside a line: nothing in the tooltip, nothing in a legend.
 _SILENT = {"hoverinfo": "skip", "showlegend": False}
+_SIGNS = {"solid": "━━", "dash": "━ ━", "dot": "<b>·····</b>"}
+_MOST_TICKS = 20
+"""Epochs up to which each has a tick."""
 _SPREADS = {"sd": "± SD", "interval": "± 95% interval"}
 
 
 def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figure:
-    """The chart of one panel. A small one has no titles. Its tooltip is that of `chart.js`."""
-    chart = Chart(190, margin=_SMALL_MARGIN) if small else Chart(_HEIGHT, margin=_MARGIN)
+    """The chart of one panel. Its tooltip is that of `chart.js`."""
+    chart = Chart(200, margin=_SMALL_MARGIN) if small else Chart(_HEIGHT, margin=_MARGIN)
     means = any(line.n is not None for line in panel.lines)
     tooltip = {
         "x": AXES[view.reading.axis].removesuffix("s"),
@@ -114,7 +117,8 @@ def _add_ends(chart: Chart, view: CurvesView, panel: Panel) -> None:
 
 
 def _sign(line: Line) -> str:
-    return f'<span style="color:{line.configuration.colour}">━</span>'
+    sign = _SIGNS.get(DASHES[line.configuration.paradigm], "━ ━")
+    return f'<span style="color:{line.configuration.colour}">{sign}</span>'
 
 
 def _of_fewer(line: Line, x: float) -> str:
@@ -217,13 +221,19 @@ def _unit(metric: Metric, task: str) -> str:
 
 def _axes(chart: Chart, view: CurvesView, panel: Panel, small: bool) -> None:
     reading = view.reading
+    start = panel.x_start if reading.axis == "epoch" else 0.0
+    room = 0.01 * (panel.x_end - start)  # for the mark of an end point
+    whole = float(start).is_integer() and panel.x_end.is_integer() and panel.x_end <= _MOST_TICKS
+    ticks = (
+        {"tickvals": list(range(int(start), int(panel.x_end) + 1))}
+        if reading.axis == "epoch" and whole
+        else {}
+    )
     chart.layout["xaxis"] = axis(
-        "" if small else AXES[reading.axis],
-        showgrid=False,
-        range=(0, 1.01 * panel.x_end),  # room for the last point's mark
+        AXES[reading.axis], showgrid=False, range=(start - room * (start > 0), panel.x_end + room), **ticks
     )
     chart.layout["yaxis"] = axis(
-        "" if small else plotly_text(_unit(view.metric, panel.task)),
+        plotly_text(_unit(view.metric, panel.task)),
         type="log" if reading.log_y else "linear",
         range=panel.y_range,
         nticks=4 if small else 8,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 
 import streamlit as st
 
 from core.evaluation.statistics import summary
-from core.metrics import DEV_SCORE, LOSS, TOTAL, Metric
+from core.metrics import DEV_SCORE, LOSS, STATISTIC_MEANINGS, TOTAL, Metric
 from core.store.types import ACTIVE, MetricSeries, Run, RunState
 from core.wording import first_of, plural, without_shared
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
@@ -21,11 +22,11 @@ from dashboard.curves.result import result_sentence
 from dashboard.curves.views import Curve, CurvesView, Group, Panel, curves, last_shared
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file
-from dashboard.shared.newcomers import explain
+from dashboard.shared.newcomers import explain, gist
 from dashboard.shared.run_views import ended_early, progress_text
 from dashboard.shared.selection import link_to_runs, set_parameter
 from dashboard.shared.states import empty, show_reason, state_text
-from dashboard.text import escape, with_code
+from dashboard.text import coloured, escape, with_code
 from dashboard.theme import DASHES
 
 _ENDS = ("Last", "Best")
@@ -99,8 +100,9 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
         _title(view)
         explain(f"{metric.split} {metric.name}")
         picture = curve_files(runs, chosen, series)
-    if note:
-        st.caption(note)
+    meaning = STATISTIC_MEANINGS.get(metric.title, "") or gist(f"{metric.split} {metric.name}")
+    if said := " ".join(filter(None, [meaning and f"{meaning}.", note])):
+        st.caption(said)
     _chart(view, view.large, key="curve_large", picture=picture)
     _legend(view, hidden)
     _notes(view, series)
@@ -110,7 +112,8 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
         for column, panel in zip(st.columns(max(2, min(_IN_A_ROW, len(view.small)))), row, strict=False):
             with column:
                 name = short.get(panel.task) or metric.total.capitalize()
-                st.markdown(f"**{escape(name)}**", help=escape(panel.task) if name != panel.task else None)
+                shown = coloured(name, resources.task_colour(panel.task)) if panel.task else escape(name)
+                st.markdown(f"**{shown}**", help=escape(panel.task) if name != panel.task else None)
                 key = f"curve_small_{panel.task}" if panel.task else "curve_total"
                 _chart(view, panel, key=key, small=True)
 
@@ -133,7 +136,10 @@ def _title(view: CurvesView) -> None:
         parts.append(_OF_SEEDS[reading.seeds].format(_seeds_of_all(view.legend) or "seeds"))
     if reading.smoothing:
         parts.append(f"smoothed {reading.smoothing:g}")
-    small = f" :gray[:small[{escape(' · '.join(parts))}]]" if parts else ""
+    if view.large.is_cut and view.large.y_range:
+        least = view.metric.text(view.large.y_range[0])
+        parts.append(f"cut below {least}, the lowest of the second half (View shows all)")
+    small = f" :gray[:small[· {escape(' · '.join(parts))}]]" if parts else ""
     st.markdown(f"**{escape(f'{metric.title}, {of}')}**{small}", width="stretch")
 
 
@@ -217,6 +223,8 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
         changed=lambda keys: set_parameter("hide", ",".join(keys)),
     )
     notes = []
+    if view.metric == DEV_SCORE and _overlap(view):
+        notes.append("Bands overlap where seeds differ together; Compare pairs them.")
     if any(line.kept for line in view.large.lines):
         notes.append("◆ the epoch whose weights were kept.")
     if partly:
@@ -229,6 +237,19 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
         notes.append("Some colours stand for two configurations.")
     if notes:
         st.caption(" ".join(notes))
+
+
+def _overlap(view: CurvesView) -> bool:
+    """Whether bands of two drawn configurations overlap at their ends, and some of their seeds are paired."""
+    seeds = {group.configuration: {curve.seed for curve in group.seeds} for group in view.legend}
+    lines = [line for line in view.large.lines if line.low is not None]
+    return any(
+        len(seeds[a.configuration] & seeds[b.configuration]) > 1
+        and a.low[-1] < b.high[-1]
+        and b.low[-1] < a.high[-1]
+        for a, b in combinations(lines, 2)
+        if a.low is not None and a.high is not None and b.low is not None and b.high is not None
+    )
 
 
 def _early(groups: Sequence[Group]) -> str:
@@ -269,8 +290,15 @@ def _ends(view: CurvesView, of: Sequence[Curve], among: Sequence[Curve]) -> tupl
         texts = [f"{_mean_text(metric, values)} at {_place(view.reading.axis, x)}"]
     if metric.best:
         points = [point for curve in of if (point := curve.best(metric))]
-        at = f" at {_place(view.reading.axis, points[0][0])}" if len(points) == 1 else ""
-        texts.append(_mean_text(metric, [value for _, value in points]) + at if points else "–")
+        best = _mean_text(metric, [value for _, value in points])
+        at = sorted({x for x, _ in points})
+        where = (
+            " to ".join([_place(view.reading.axis, at[0]), *(f"{x:g}" for x in at[1:][-1:])]) if at else ""
+        )
+        if last and best == _mean_text(metric, last[1]):
+            texts.append("same")
+        else:
+            texts.append(f"{best} at {where}" if at else "–")
     return tuple(texts)
 
 

@@ -33,12 +33,14 @@ class Display:
     """How the curves are to be read.
 
     `seeds` is `lines`, or the mean over seeds with `sd` or `interval`. `smoothing` in [0, 1) weighs the past.
+    `of_end`: the y axis has the values of the second half of training, where that is less than half of all.
     """
 
     axis: str = "step"
     seeds: str = "sd"
     smoothing: float = 0.0
     log_y: bool = False
+    of_end: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,20 @@ class Panel:
     lines: tuple[Line, ...]
     y_range: tuple[float, float] | None
     left_out: int = 0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether values lie below its y axis."""
+        least = min(
+            (float(np.nanmin(line.y)) for line in self.lines if np.isfinite(line.y).any()), default=0.0
+        )
+        return self.y_range is not None and bool(self.lines) and least < self.y_range[0]
+
+    @property
+    def x_start(self) -> float:
+        """The first x of its lines, where they have another."""
+        start = min((float(line.x[0]) for line in self.lines), default=0.0)
+        return start if start < self.x_end else 0.0
 
     @property
     def x_end(self) -> float:
@@ -214,11 +230,18 @@ def curves(
         ]
         for task, of_task in groups.items()
     }
+    small = [_panel(reading, task, lines, _SMALL_POINTS) for task, lines in shown.items() if task != large]
+    ranges = [panel.y_range for panel in small if panel.y_range is not None]
+    if metric.percent and ranges:  # tasks beside each other compare
+        both = min(low for low, _ in ranges), max(high for _, high in ranges)
+        small = [
+            panel if panel.y_range is None else dataclasses.replace(panel, y_range=both) for panel in small
+        ]
     return CurvesView(
         metric,
         reading,
         _panel(reading, large, shown.get(large, []), most),
-        tuple(_panel(reading, task, lines, _SMALL_POINTS) for task, lines in shown.items() if task != large),
+        tuple(small),
         _legend(groups, large),
     )
 
@@ -312,16 +335,23 @@ def _thinned(line: Line, most: int) -> Line:
 
 
 def _y_range(reading: Display, lines: Sequence[Line]) -> tuple[float, float] | None:
-    """From the lowest to the highest value; log10 of them on a log axis."""
-    parts = []
+    """From the lowest to the highest value, or to those of the second half; log10 of them on a log axis."""
+    parts, places = [], []
     for line in lines:
         # A band's lower edge may come near zero, which a log axis would follow for decades.
         low = None if reading.log_y else line.low
-        parts += [values for values in (line.y, low, line.high) if values is not None]
+        drawn = [values for values in (line.y, low, line.high) if values is not None]
+        parts += drawn
+        places += [line.x] * len(drawn)
     values = np.concatenate(parts) if parts else np.array([])
-    values = values[values > 0] if reading.log_y else values[np.isfinite(values)]
-    if not len(values):
+    known = values > 0 if reading.log_y else np.isfinite(values)
+    if not known.any():
         return None
+    values, x = values[known], np.concatenate(places)[known]
+    if reading.of_end:
+        of_end = values[x >= x.max() / 2]
+        if np.ptp(of_end) < np.ptp(values) / 2:
+            values = of_end
     ends = np.array([values.min(), values.max()])
     bottom, top = map(float, np.log10(ends) if reading.log_y else ends)
     room = 0.05 * (top - bottom) or 0.05 * abs(top) or 0.5

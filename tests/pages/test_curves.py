@@ -25,7 +25,7 @@ from dashboard.curves import numbers
 from dashboard.curves.charts import curve_chart, spread_out
 from dashboard.curves.numbers import Configuration
 from dashboard.curves.result import result_sentence
-from dashboard.curves.views import Curve, CurvesView, Display, Line, Panel, curves, last_shared
+from dashboard.curves.views import Curve, CurvesView, Display, Line, Panel, _y_range, curves, last_shared
 from dashboard.shared.resources import SeriesCache
 from dashboard.theme import PARADIGM_COLOURS, lambda_colour, of_theme, ramp
 from tests.making import OWNER
@@ -532,6 +532,15 @@ def test_a_chart_ends_where_its_own_lines_end(finished: Filled) -> None:
     assert ranges[1] > 100
 
 
+def test_the_second_half_of_training_fills_the_axis_where_the_first_would(finished: Filled) -> None:
+    steep, flat = np.array([10.0, 40, 60, 61, 62, 63]), np.arange(6.0)
+    for values, of_end, is_cut in ((steep, True, True), (steep, False, False), (flat, True, False)):
+        lines = [line("1", "mrn", x=np.arange(1.0, 7), y=values)]
+        panel = Panel("", tuple(lines), _y_range(Display(of_end=of_end), lines))
+        assert panel.is_cut == is_cut
+        assert panel.x_start == 1
+
+
 def test_a_log_axis_counts_the_points_that_it_leaves_out(finished: Filled) -> None:
     """Before lines are thinned; a gap is no point."""
     values = np.concatenate([np.zeros(700), [-1.0, math.nan], np.ones(998)])
@@ -626,7 +635,7 @@ def test_the_whole_is_large_and_tasks_are_small(open_page: Open, filled: Filled)
     assert mrn["cells"][1].endswith("at step 600")
     app.segmented_control(key="of").set_value("ner").run()
     assert small(app) == ["", "pos", "chunk"]
-    assert "**Training loss, ner** :gray[:small[mean of seeds ± SD · smoothed 0.6]]" in words(app)
+    assert "**Training loss, ner** :gray[:small[· mean of seeds ± SD · smoothed 0.6]]" in words(app)
 
 
 def test_a_link_hides_and_zooms(open_page: Open, finished: Filled) -> None:
