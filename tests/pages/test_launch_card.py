@@ -129,6 +129,13 @@ def test_an_encoder_that_is_not_here_can_be_replaced(open_page: Open) -> None:
 def test_try_it_queues_its_runs_and_a_second_time_shows_them(open_page: Open, workers: list[str]) -> None:
     app = open_page("launch")
     pictures = len(app.get("image"))
+    # In an empty store this is the one thing to do, and the form says why its runs have no time.
+    assert [button.key for button in app.button if button.proto.type == "primary"] == [
+        "preset_Does sharing help?"
+    ]
+    assert "No estimate yet: the first run will measure it." in words(app)
+    assert "Here auto takes cooccurrence: the 3 pairs of tasks share all of their words" in words(app)
+    assert app.text_input(key="launch_fraction").value == "100%"
     app.button(key="preset_Does sharing help?").click().run()
     runs = Store.open().runs()
     assert [run.state for run in runs] == [RunState.QUEUED] * 20
