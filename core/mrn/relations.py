@@ -94,7 +94,9 @@ class TaskRelations:
     share rows; `label_owners` the tasks of each row. `related` are the tasks that the prior relates, where it
     leaves any out; empty elsewhere. `meet` (T, T) says which tasks share a row; `impossible`
     names the modes whose correlations between tasks the alignment forces to zero. `cooccurrence` (C, C) has
-    the gold label correlations on the training words; empty where tasks share no words.
+    the gold label correlations on the training words; empty where tasks share no words. `aligned` (C, C) are
+    the label correlations that the alignment alone gives; empty where it gives none, and in runs of versions
+    before.
     """
 
     tasks: tuple[TaskFacts, ...] = ()
@@ -106,6 +108,7 @@ class TaskRelations:
     meet: tuple[tuple[bool, ...], ...] = ()
     impossible: tuple[str, ...] = ()
     cooccurrence: tuple[tuple[float, ...], ...] = ()
+    aligned: tuple[tuple[float, ...], ...] = ()
 
 
 _UNKNOWN = TaskRelations()

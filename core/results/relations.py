@@ -194,7 +194,7 @@ def basis(verdicts: RelationVerdicts, controls: Mapping[str, int]) -> str:
     tested = int(np.triu(verdicts.tested, 1).sum())
     controlled = int(np.triu(verdicts.controlled, 1).sum())
     if not controlled:
-        return f"{text}; no controls."
+        return f"{text}; no controls with shuffled labels."
     which = all_of([f"{task} permuted ({plural(seeds, 'seed')})" for task, seeds in controls.items()])
     return f"{text}; {controlled} of {tested} against controls too: {which}."
 
@@ -206,7 +206,9 @@ def basis_of(tables: Sequence[RelationTable]) -> str:
     seeds = sorted({table.verdicts.seeds for table in tables})
     count = plural(seeds[-1], "seed") if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]} seeds"
     controlled = sum(bool(table.verdicts.controlled.any()) for table in tables)
-    controls = f"controls of {controlled} of {len(tables)}" if controlled else "no controls"
+    controls = (
+        f"controls of {controlled} of {len(tables)}" if controlled else "no controls with shuffled labels"
+    )
     return (
         f"Against ±{BOUND:g} over {count} of each configuration, corrected over all pairs of each; "
         f"{controls}."

@@ -163,8 +163,15 @@ class Player {
   // Marks over the cells: the chosen pair, the cell pointed at.
   decorate() {
     const { frame, room, overlay, pointed } = this
-    const { text, accent } = this.theme
+    const { text, accent, page } = this.theme
     overlay.replaceChildren()
+    for (const name of this.svg.querySelectorAll("[data-axis]")) {
+      const [axis, place] = [name.dataset.axis, Number(name.dataset.place)]
+      const far = Math.min(...frame.pair.map((cell) => Math.abs(cell[axis] - place)))
+      name.setAttribute("font-weight", far === 0 ? 700 : 400)
+      // Where not all fit, the chosen pair's names push out their neighbours.
+      name.setAttribute("visibility", far === 0 || (place % room.every === 0 && far >= room.every) ? "visible" : "hidden")
+    }
     frame.panels.forEach((_, index) => {
       const origin = room.origin(index)
       const box = (row, column, rows, columns, look) =>
@@ -172,7 +179,10 @@ class Player {
           x: origin.x + column * room.cell, y: origin.y + row * room.cell,
           width: columns * room.cell, height: rows * room.cell, fill: "none", "pointer-events": "none", ...look,
         })
-      for (const [row, column] of frame.pair) box(row, column, 1, 1, { stroke: text, "stroke-width": 2 })
+      for (const [row, column] of frame.pair) {
+        box(row, column, 1, 1, { stroke: page, "stroke-width": 5 })
+        box(row, column, 1, 1, { stroke: text, "stroke-width": 2.4 })
+      }
       if (pointed) {
         const band = { fill: text, "fill-opacity": 0.07 }
         box(pointed.row, 0, 1, room.wide, band)

@@ -8,16 +8,16 @@ const GAP = 30
 const BELOW = 14 // between rows of panels
 const NAME = { few: 13, many: 11 } // size of the rows' names; where not all fit, every n-th is written
 const TIGHT = 0.88 // a name's height, of its size
-const LARGEST_CELL = 140
+const LARGEST_CELL = 110
 const NARROWEST = [[4, 200], [12, 300], [Infinity, 420]] // of panels beside each other, by their rows
 const CELL_OF_NUMBER = 34 // no number is written in a smaller cell
 const NAN = { 8: -128, 16: -32768 }
 const LARGEST = { 8: 127, 16: 32767 }
 const HALF = 255 // colours on each side of zero
 const CANNOT = "cannot be learned"
-const FADED = 0.72 // how far the colour of an undecided cell goes to the page's
 const VERDICTS = { 1: "undecided", 2: "related", 3: "opposed", 4: "none that matters" }
-const SMALLEST_MARKED = 8 // no mark is drawn in a smaller cell
+const SMALLEST_SHAPED = 7 // in a smaller cell a decided relation is a dot, whatever its sign
+const INKS = ["#14181C", "#FFFFFF"] // of marks and numbers: on a light cell, on a dark one
 
 function draw(parent, tag, attributes = {}, text) {
   const made = document.createElementNS(SVG, tag)
@@ -81,9 +81,7 @@ function themeOf(element, stops) {
     const [[low, from], [high, to]] = [chosen[upper - 1], chosen[upper]]
     return from.map((part, i) => Math.round(part + ((to[i] - part) * (at - low)) / (high - low)))
   })
-  const page = rgb(theme.page)
-  const faded = table.map((colour) => colour.map((part, i) => Math.round(part + (page[i] - part) * FADED)))
-  theme.scale = { ...coloursOf(table), faded: coloursOf(faded), same: coloursOf([rgb(theme.border)]) }
+  theme.scale = { ...coloursOf(table), same: coloursOf([rgb(theme.border)]) }
   return theme
 }
 
@@ -143,21 +141,13 @@ function verdictAt(panel, stack, step, row, column) {
   return panel.verdicts.codes[stack.places[row * stack.columns + column]]
 }
 
-const isFaded = (verdict) => verdict === "0" || verdict === "1"
-
-// The colours of a cell: of one that is not decided they are pale.
-function shadesOf(panel, stack, theme, step, row, column) {
-  const { scale } = theme
-  return isFaded(verdictAt(panel, stack, step, row, column)) ? scale.faded : scale
-}
-
 // The column in which a row meets itself: its correlation is 1, whatever was learned. Blocks of features do not.
 const sameColumn = ({ rows, columns }, row) => (rows.block === 1 ? row + rows.start - columns.start : -1)
 
 // The colour of a cell, red, green, blue; grey where a row meets itself.
-function groundOf(frame, panel, stack, theme, step, row, column) {
+function groundOf(frame, stack, theme, step, row, column) {
   if (column === sameColumn(frame, row)) return theme.scale.same.table[0]
-  return shadesOf(panel, stack, theme, step, row, column).table[colourAt(stack, step, row, column)]
+  return theme.scale.table[colourAt(stack, step, row, column)]
 }
 
 // The 95% interval of a cell that is tested; of one seed there is none.
@@ -192,7 +182,7 @@ function geometry(frame, width, theme) {
   const around = strip + block + 2
   const left = (named ? Math.min(widest(rows), limit) + 6 : 0) + around
   const hasBars = frame.panels.some((panel) => panel.variances)
-  const bars = hasBars ? clamp(widestPanel * (panels === 1 ? 0.22 : 0.14), few ? 108 : 58, few ? 150 : 64) : 0
+  const bars = hasBars ? clamp(widestPanel * (panels === 1 ? 0.22 : 0.14), few ? 108 : 50, few ? 150 : 56) : 0
   const cell = Math.min((widestPanel - left - bars - 2) / wide, side / size, LARGEST_CELL)
   const upright = wide <= 6 && widest(columns) < cell
   const names = named ? (upright ? 18 : Math.min(widest(columns), limit) + 6) : 0
@@ -276,9 +266,9 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
   if (frame.panels.slice(0, index).every(isNew)) {
     drawScale(group, defs, panel, room, theme, { x: origin.x, y: origin.y + height + 10 }, identity, index)
   }
-  const marks = ["#14181C", "#FFFFFF"].map((colour) => ({
+  const marks = INKS.map((colour) => ({
     filled: draw(group, "path", { fill: colour, class: "marks" }),
-    drawn: draw(group, "path", { fill: "none", stroke: colour, "stroke-width": 1.4, class: "marks" }),
+    drawn: draw(group, "path", { fill: "none", stroke: colour, "stroke-width": 1.6, class: "marks" }),
   }))
   return { subtitle, texts, marks, bars: panel.variances ? drawBars(group, frame, room, theme, origin) : [] }
 }
@@ -289,7 +279,8 @@ function drawBars(group, frame, room, theme, origin) {
   const height = room.cell * room.down
   const mean = x + room.barRoom / frame.most_variance
   const small = { "font-size": 11, fill: theme.muted }
-  const words = measure("variance ┊ mean", 11, theme.family) < room.bars - 12 ? "variance ┊ mean" : "variance"
+  const [long, brief] = ["variance in the prior", "variance"]
+  const words = measure(long, 11, theme.family) < room.bars - 12 ? long : brief
   draw(group, "text", { ...small, x, y: origin.y - 6 }, words)
   draw(group, "path", { d: `M${x} ${origin.y}v${height}`, stroke: theme.border })
   draw(group, "path", { d: `M${mean} ${origin.y}v${height + 4}`, stroke: theme.muted, "stroke-dasharray": "3 3" })
@@ -328,13 +319,13 @@ function drawNames(group, axis, room, theme, origin, down) {
       const size = down ? { width: thick, height: length } : { width: length, height: thick }
       draw(group, "rect", { ...point(at - length / 2, room.strip), ...size, fill: theme.resolve(axis.colours[place]) })
     }
-    if (!room.named || place % room.every) return
+    if (!room.named) return
     const look = { "font-size": room.font, fill: theme.text }
     if (!down && room.upright) Object.assign(look, point(at, near + 4), { "text-anchor": "middle" })
     else if (down) Object.assign(look, point(at, near + 2), { "text-anchor": "end", "dominant-baseline": "central" })
     else Object.assign(look, turned(point(at, near + 2)), { "dominant-baseline": "central" })
     const shown = fitted(short, room.limit, room.font, theme.family)
-    const text = draw(group, "text", look, shown)
+    const text = draw(group, "text", { ...look, "data-axis": down ? 0 : 1, "data-place": place }, shown)
     if (shown !== short) draw(text, "title", {}, axis.names[place])
   })
   if (!room.block) return
@@ -390,36 +381,38 @@ function paint(canvas, frame, stacks, parts, room, theme, step) {
   frame.panels.forEach((panel, index) => {
     const stack = stacks[index]
     const origin = room.origin(index)
-    const image = pixels(frame, stack, panel, theme, step)
+    const image = pixels(frame, stack, theme, step)
     context.drawImage(image, origin.x, origin.y, room.cell * room.wide, room.cell * room.down)
     paintBars(parts[index].bars, stack, frame, room, step)
     paintMarks(parts[index].marks, panel, stack, room, theme, step, origin)
     parts[index].texts.forEach((text, place) => {
       const [row, column] = [Math.floor(place / room.wide), place % room.wide]
       const value = valueAt(stack, step, row, column)
-      const ink = lightness(groundOf(frame, panel, stack, theme, step, row, column)) > MIDDLE ? "#14181C" : "#FFFFFF"
+      const ink = INKS[lightness(groundOf(frame, stack, theme, step, row, column)) > MIDDLE ? 0 : 1]
       text.textContent = isImpossible(panel, row, column) ? "" : value === null ? "–" : written(value, 2)
       text.setAttribute("fill", column === sameColumn(frame, row) ? theme.muted : ink)
     })
   })
 }
 
-// Marks in decided cells: a dot (related), a ring (opposed), a bar (none that matters). With numbers they are in the
-// corner, dark or white as the cell is light or dark.
+// Marks in decided cells: a dot (related), a cross (opposed), a bar (none that matters), and a frame where cells have no
+// numbers; with numbers they are in the corner. Dark or white as the cell is light or dark.
 function paintMarks(marks, panel, stack, room, theme, step, origin) {
   const paths = marks.map(() => ({ filled: "", drawn: "" }))
-  const size = clamp(room.cell * 0.07, 1.6, 4)
+  const isSmall = room.cell < SMALLEST_SHAPED
+  const size = room.numbers ? 4 : clamp(room.cell * 0.25, 0.9, 4)
   const [across, down] = room.numbers ? [1 - 9 / room.cell, 9 / room.cell] : [0.5, 0.5]
-  for (let cell = 0; room.cell >= SMALLEST_MARKED && cell < room.down * room.wide; cell += 1) {
+  for (let cell = 0; cell < room.down * room.wide; cell += 1) {
     const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
     const verdict = verdictAt(panel, stack, step, row, column)
-    if (verdict === null || !"234".includes(verdict)) continue
+    if (verdict === null || !"234".includes(verdict) || (isSmall && verdict === "4")) continue
     const { table } = theme.scale
     const path = paths[lightness(table[colourAt(stack, step, row, column)]) > MIDDLE ? 0 : 1]
     const [x, y] = [origin.x + (column + across) * room.cell, origin.y + (row + down) * room.cell]
-    const circle = `M${(x - size).toFixed(1)} ${y.toFixed(1)}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0z`
-    if (verdict === "2") path.filled += circle
-    else path.drawn += verdict === "3" ? circle : `M${(x - size).toFixed(1)} ${y.toFixed(1)}h${2 * size}`
+    const left = (x - size).toFixed(1)
+    const slant = `l${2 * size} ${2 * size}m0 ${-2 * size}l${-2 * size} ${2 * size}`
+    if (verdict === "2" || isSmall) path.filled += `M${left} ${y.toFixed(1)}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0z`
+    else path.drawn += verdict === "3" ? `M${left} ${(y - size).toFixed(1)}${slant}` : `M${left} ${y.toFixed(1)}h${2 * size}`
   }
   marks.forEach((mark, index) => {
     mark.filled.setAttribute("d", paths[index].filled)
@@ -428,19 +421,17 @@ function paintMarks(marks, panel, stack, room, theme, step, origin) {
 }
 
 // The matrix as an image of a pixel per cell.
-function pixels(frame, stack, panel, theme, step) {
+function pixels(frame, stack, theme, step) {
   stack.canvas ??= Object.assign(document.createElement("canvas"), { width: stack.columns, height: stack.rows })
   const context = stack.canvas.getContext("2d")
   stack.image ??= context.createImageData(stack.columns, stack.rows)
   const target = new Uint32Array(stack.image.data.buffer)
-  const { packed, faded } = theme.scale
-  const codes = panel.verdicts && step === stack.steps - 1 ? panel.verdicts.codes : null
+  const { packed } = theme.scale
   const { numbers, places } = stack
   const [start, most, none] = [startOf(stack, step), LARGEST[stack.bits], NAN[stack.bits]]
   for (let cell = 0; cell < target.length; cell += 1) {
     const stored = numbers[start + places[cell]]
-    const colours = codes && isFaded(codes[places[cell]]) ? faded.packed : packed
-    target[cell] = colours[stored === none ? HALF : HALF + Math.round((stored * HALF) / most)]
+    target[cell] = packed[stored === none ? HALF : HALF + Math.round((stored * HALF) / most)]
   }
   for (let row = 0; row < stack.rows; row += 1) {
     const column = sameColumn(frame, row)
@@ -463,7 +454,7 @@ function asSVG(svg, frame, stacks, room, theme, step) {
     const { x, y } = room.origin(index)
     for (let cell = 0; cell < room.down * room.wide; cell += 1) {
       const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
-      const ground = groundOf(frame, panel, stacks[index], theme, step, row, column)
+      const ground = groundOf(frame, stacks[index], theme, step, row, column)
       draw(cells, "rect", {
         x: (x + column * room.cell).toFixed(2), y: (y + row * room.cell).toFixed(2),
         width: room.cell.toFixed(2), height: room.cell.toFixed(2), fill: `rgb(${ground.join(",")})`,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,7 @@ from dashboard.relations.views import AlignedSteps, Floats, interval_text, signe
 from dashboard.theme import BORDER, MATRIX_SCALE, MUTED, TEXT, faint
 
 _SEED = "#8A939B"
+_WORD = re.compile(r"[^\W_]|[$%&#@]")
 _MANY_STEPS = 30
 _ROOM = 0.03
 """So far a line may go beyond the last number of its axis."""
@@ -122,8 +124,8 @@ def player_frame(
     }
 
 
-_CODES = {UNDECIDED: "1", RELATED: "2", OPPOSED: "3", NEGLIGIBLE: "4"}
-_UNTESTED, _DIAGONAL = "0", "5"
+CODES = {UNDECIDED: "1", RELATED: "2", OPPOSED: "3", NEGLIGIBLE: "4"}
+UNTESTED, _DIAGONAL = "0", "5"
 
 
 def verdict_codes(verdicts: RelationVerdicts) -> dict[str, Any]:
@@ -133,8 +135,8 @@ def verdict_codes(verdicts: RelationVerdicts) -> dict[str, Any]:
     """
     upper = np.triu_indices(len(verdicts.mean))
     tested, shown = verdicts.tested[upper], np.where(verdicts.tested, 1.0, np.nan)
-    words = np.array([_CODES[str(word)] for word in verdicts.verdict[upper]], dtype="<U1")
-    codes = np.where(upper[0] == upper[1], _DIAGONAL, np.where(tested, words, _UNTESTED))
+    words = np.array([CODES[str(word)] for word in verdicts.verdict[upper]], dtype="<U1")
+    codes = np.where(upper[0] == upper[1], _DIAGONAL, np.where(tested, words, UNTESTED))
     bounds: dict[str, list[int | None]] = {
         side: [round(1000 * end) if math.isfinite(end) else None for end in (bound * shown)[upper].tolist()]
         for side, bound in (("low", verdicts.low), ("high", verdicts.high))
@@ -149,6 +151,8 @@ def _axis(drawn: Axis, mode: str, colours: Mapping[str, str]) -> dict[str, Any]:
         name.partition(":")[2] or name if mode == "label" and len(tasks) == 1 else name
         for name, tasks in zip(names, owners, strict=True)
     ]
+    # Marks alone are specks without quotation marks.
+    short = [f"“{name}”" if mode == "label" and not _WORD.search(name) else name for name in short]
     if mode == "task":
         short = list(without_shared(names).values())
     short_tasks = without_shared(list(dict.fromkeys(task for tasks in owners for task in tasks)))
@@ -188,14 +192,21 @@ class Course:
 
 
 def course_chart(
-    courses: Sequence[Course], at: int, height: int, *, by_share: bool = False, legend: bool = True
+    courses: Sequence[Course],
+    at: int,
+    height: int,
+    *,
+    by_share: bool = False,
+    legend: bool = True,
+    bound: bool = False,
+    alone: float | None = None,
 ) -> Figure:
     """Correlations over training, with the position that is shown.
-    `by_share`: over the share of training, for runs of other steps. `legend`: names of several lines.
+    `by_share`: over the share of training, for runs of other steps. `legend`: names of lines.
+    `bound`: with that of the verdicts, dotted. `alone`: the correlation that the alignment gives, dashed.
     """
     named = legend and len(courses) > 1
     chart = Chart(height, margin={"l": 47, "r": 12, "t": 26 if named else 8, "b": 44}, showlegend=named)
-    chart.add_line(y=0, line={"color": MUTED, "width": 1})
     chart.add_line(x=float(courses[0].x[at]), line={"color": BORDER, "width": 6}, layer="below")
     unit = "%{x}% of training" if by_share else "step %{x:,}"
     for course in courses:
@@ -224,15 +235,68 @@ def course_chart(
             marker={"size": 5, "color": course.colour},
             hovertemplate=f"{name}, {unit}: %{{text}}<extra></extra>",
         )
-    chart.layout["xaxis"] = axis(
-        "Share of training, %" if by_share else "Step", showgrid=False, rangemode="tozero"
-    )
     spreads = [(each.values - each.spread, each.values + each.spread) for each in courses if each.spread.size]
-    chart.layout["yaxis"] = _correlations(
-        [*(each.values for each in courses), *(end for of in spreads for end in of)]
+    drawn = [*(each.values for each in courses), *(end for of in spreads for end in of)]
+    if alone is not None:
+        drawn.append(np.array([alone]))
+        _add_level(chart, alone, f"alignment alone: {signed(alone)}", "dash")
+    bottom, top, step = _range(drawn)
+    if bottom <= 0 <= top:
+        chart.add_line(y=0, line={"color": MUTED, "width": 1})
+        for edge in (BOUND, -BOUND) if bound else ():
+            if bottom <= edge <= top:
+                _add_level(chart, edge, f"{signed(edge, 1)}: bound of the verdicts", "dot")
+    room = 0.045 * (top - bottom)
+    chart.layout["yaxis"] = axis(
+        "",
+        range=[bottom - room, top + room],
+        tickvals=[round(value, 2) for value in np.arange(bottom, top + step / 2, step).tolist()],
+    )
+    last = max(float(course.x[-1]) for course in courses)
+    chart.layout["xaxis"] = axis(
+        "Share of training, %" if by_share else "Step",
+        showgrid=False,
+        range=[-0.01 * last, 1.02 * last],
+        tickvals=_with_last(last),
     )
     chart.layout["legend"] = _LEGEND
     return chart.figure()
+
+
+def _add_level(chart: Chart, y: float, text: str, dash: str) -> None:
+    chart.add_line(y=y, line={"color": MUTED, "width": 1.2, "dash": dash}, layer="below")
+    place = {"x": 0, "xref": "x domain", "xanchor": "left", "y": y, "yanchor": "bottom" if y > 0 else "top"}
+    look = {"text": text, "showarrow": False, "font": {"size": 11, "color": MUTED}}
+    chart.layout.setdefault("annotations", []).append(place | look)
+
+
+_TICK_STEPS = (0.02, 0.05, 0.1, 0.2, 0.5)
+_LEAST_RANGE, _MOST_TICKS = 0.1, 5
+
+
+def _range(drawn: Sequence[Floats]) -> tuple[float, float, float]:
+    """The ends of an axis of these correlations and the distance of its ticks.
+
+    With 0 and the bound of the verdicts where they are no farther away than the drawn values reach.
+    """
+    values = np.concatenate(drawn)
+    values = values[np.isfinite(values)].clip(-1, 1)
+    if not len(values):
+        return -0.5, 0.5, 0.5
+    low, high = float(values.min()), float(values.max())
+    if low <= 0 <= high or min(abs(low), abs(high)) <= max(high - low, _LEAST_RANGE):
+        edge = BOUND if max(-low, high) < 2 * BOUND else 0.0
+        low, high = min(low, -edge), max(high, edge)
+    step = next(each for each in _TICK_STEPS if max(high - low, _LEAST_RANGE) <= _MOST_TICKS * each)
+    bottom, top = math.floor(low / step + 1e-6), math.ceil(high / step - 1e-6)
+    return max(-1.0, step * bottom), min(1.0, step * top), step
+
+
+def _with_last(last: float) -> list[float]:
+    """Round numbers from 0, and the last."""
+    power = 10.0 ** math.floor(math.log10(max(last, 1.0)))
+    step = next(part * power for part in (0.2, 0.5, 1, 2) if last <= _MOST_TICKS * part * power)
+    return [*np.arange(0, last - step / 3, step).tolist(), last]
 
 
 def _correlations(drawn: Sequence[Floats]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from dashboard.relations.charts import AgainstLine, Course, against_chart, cours
 from dashboard.relations.cut import Pair
 from dashboard.relations.snapshots import RelationsState
 from dashboard.relations.verdicts import Decided
-from dashboard.relations.views import Bools, Floats
+from dashboard.relations.views import Bools, Floats, signed
 from dashboard.shared import resources
 from dashboard.shared.selection import choice, segments
 from dashboard.text import escape
@@ -27,7 +27,7 @@ from dashboard.theme import TEXT, configuration_colours, ramp
 FEW_TASKS = 3
 """All pairs of so many tasks have a line over training."""
 _MOST_LINES = 6
-_HEIGHT = 300
+_HEIGHT, _LARGE = 300, 420
 _LONG, _LEGEND_LINE = 32, 20
 _AGAINST, _TRAINING = "against", "training"
 
@@ -38,17 +38,27 @@ def few_pairs(state: RelationsState, learnable: Bools) -> list[tuple[int, int]]:
     return [(i, j) for i, j in np.argwhere(np.triu(learnable, 1)).tolist()] if is_few else []
 
 
+def few_names(state: RelationsState, pair: tuple[int, int]) -> Pair:
+    """The names of one of them."""
+    first, second = (state.shared.rows.names[place] for place in pair)
+    return first, second
+
+
 def pair_colours(few: Sequence[tuple[int, int]]) -> list[str]:
     """The colours of their lines; a single one has none."""
     return [ramp(index + 1) if len(few) > 1 else "" for index in range(len(few))]
 
 
 def draw_lines(
-    state: RelationsState, answer: Decided, pair: Pair | None, few: Sequence[tuple[int, int]]
+    state: RelationsState,
+    answer: Decided,
+    pair: Pair | None,
+    few: Sequence[tuple[int, int]],
+    alone: Floats | None,
 ) -> None:
     """Draws correlations against the number in which the configurations differ, or over training.
 
-    Where there is no such chart a sentence says why.
+    `alone` (n, n) are those that the alignment alone gives. Where there is no such chart a sentence says why.
     """
     sweeps = _sweeps(state, answer)
     view = _TRAINING
@@ -67,7 +77,7 @@ def draw_lines(
     if view == _AGAINST:
         _against(state, named[name], answer.tables, pair)
     else:
-        _over_training(state, pair, few)
+        _over_training(state, answer, pair, few, alone)
 
 
 def _sweeps(state: RelationsState, answer: Decided) -> list[Series]:
@@ -140,7 +150,13 @@ def _cell(table: RelationTable, pair: Pair) -> CellVerdict | None:
     return table.verdicts.cell(i, j) if table.verdicts.tested[i, j] else None
 
 
-def _over_training(state: RelationsState, pair: Pair | None, few: Sequence[tuple[int, int]]) -> None:
+def _over_training(
+    state: RelationsState,
+    answer: Decided,
+    pair: Pair | None,
+    few: Sequence[tuple[int, int]],
+    alone: Floats | None,
+) -> None:
     """Draws the few pairs, else one pair: of one matrix its seeds too, of several their means."""
     names = state.shared.rows.names
     short = without_shared(names)
@@ -164,20 +180,33 @@ def _over_training(state: RelationsState, pair: Pair | None, few: Sequence[tuple
         courses += _courses(state, values, xs, title, colour)
     if len(places) == 1:
         first, second = (escape(short[names[place]]) for place in places[0])
-        st.markdown(f"**{first}** and **{second}** over training")
+        of = answer.of_matrices[0] if state.is_single else None
+        interval = "" if of is None or few else views.interval_text(of.cell(*places[0]))
+        at_end = (
+            f": {signed(of.mean[places[0]])} {interval} at the end" if of is not None and interval else ""
+        )
+        st.markdown(f"**{first}** and **{second}** over training{at_end}")
     chart(
         course_chart(
             courses,
             state.at,
-            _HEIGHT + (0 if state.is_single else _legend_height([course.name for course in courses])),
+            _height(state, courses, len(places)),
             by_share=not state.steps.exact,
             legend=not state.is_single,  # the list beside it is one
+            bound=bool(answer.shown(state)),
+            alone=None if alone is None else float(alone[places[0]]),
         ),
         key="relations_course",
         revision=f"{[run.id for run in state.runs]} {places}",
         still=True,
         alt=f"{'Correlation' if state.is_learned else 'Cosine'} of {len(places)} pairs at each step",
     )
+
+
+def _height(state: RelationsState, courses: Sequence[Course], pairs: int) -> int:
+    if not state.is_single:
+        return _HEIGHT + _legend_height([course.name for course in courses])
+    return _LARGE if pairs == 1 and len(state.shared.rows) == 2 else _HEIGHT
 
 
 def _courses(

@@ -22,7 +22,7 @@ from dashboard.components.relation_list import PairColumn, PairLine, relation_li
 from dashboard.relations import summary, views
 from dashboard.relations.controls import MODES, PLAYER, Selection
 from dashboard.relations.cut import Pair, cut_link
-from dashboard.relations.lines import draw_lines, few_pairs, pair_colours
+from dashboard.relations.lines import draw_lines, few_names, few_pairs, pair_colours
 from dashboard.relations.snapshots import PlayerData, RelationsState, corner, player_data, read_snapshots
 from dashboard.relations.verdicts import decided, draw_basis
 from dashboard.relations.views import BEYOND, Bools, Floats, signed
@@ -35,14 +35,19 @@ _AMONG = {"between": "Between tasks", "within": "Within a task", "all": "All"}
 _HELP = {
     "Correlation": "From −1 to 1, at this step.",
     "95% interval": "Of the mean over seeds.",
+    views.ALONE: "The correlation that heads with independent, equally large weights would have: what the "
+    "alignment counts before anything is learned.",
+    views.BEYOND_ALONE: "The correlation less that of the alignment alone.",
     "Cosine": "The cosine of the two tasks' embeddings at this step.",
     BEYOND: "Learned less gold.",
     **{title: f"{capitalised(meaning)}." for title, meaning in STATISTIC_MEANINGS.items()},
 }
 _KINDS: Mapping[str, Literal["number quiet", "text"]] = {"95% interval": "number quiet", "Verdict": "text"}
+_BY_VALUE = "value"
+_RANKED = {_BY_VALUE: "By value", "beyond": "Beyond the alignment"}
 _TALL = 12
-_FEW_WIDE, _MANY_WIDE = (9, 11), (13, 7)
-"""The widths of the matrix and of what stands beside it."""
+_ONE_WIDE, _FEW_WIDE, _MANY_WIDE = (13, 7), (9, 11), (63, 37)
+"""The widths of the matrix and of what stands beside it; of one pair its line stands first, and is large."""
 
 
 def refresh_interval(selection: Selection) -> float | None:
@@ -62,39 +67,49 @@ def draw(selection: Selection) -> None:
     data = player_data(state, answer.of_matrices)
     learned = state.learned(state.at)
     values = views.shared_matrices(learned, state.mode, state.shared)
-    means = [of.mean(axis=0) for of in state.by_group(values)]
+    means, possible = state.means(values), summary.possible_pairs(state)
     gold = _gold(state) if selection.gold else None
+    alone = None
+    if state.is_single and state.is_learned and state.mode == "label":
+        alone = views.aligned_alone(state.runs, state.shared)
     is_last = state.at == len(state.steps.steps) - 1
     verdicts = answer.of_matrices if is_last else (None,) * len(means)
     few = few_pairs(state, _learnable(state, "all"))
-    summary.draw_answer(state, answer, values, learned)
+    is_told = is_last and len(few) == 1 and answer.single_pair(state) is not None
+    summary.draw_answer(state, answer, values, learned, possible, alone)
     summary.run_warnings(state)
     is_alone = state.is_single and len(data.frame["panels"]) == 1
-    if is_alone:
+    if is_alone and len(few) == 1:
+        line, left = st.columns(_ONE_WIDE, gap="medium")
+        table = line.container()
+    elif is_alone:
         left, right = st.columns(_FEW_WIDE if few else _MANY_WIDE, gap="medium")
         table, line = right.container(), right.container()
     else:
         left = st.container()
+        line, table = st.columns(2, gap="large")
+    pair = few_names(state, few[0]) if is_told else None
+    if not is_told:
+        with table:
+            pair = _pair_list(state, few, list(means), gold, verdicts, alone)
     with left:
-        _player(state, data)
-        summary.reading(state, values, learned, has_bars=bool(data.frame["panels"][0]["variances"]))
-        draw_basis(state, answer)
+        _player(state, data, pair)
+        summary.reading(state, means, possible, has_bars=bool(data.frame["panels"][0]["variances"]))
         if selection.gold:
             summary.gold_agreement(state, means[0], gold)
-    if not is_alone:
-        line, table = st.columns(2, gap="large")
-    with table:
-        pair = _pair_list(state, few, means, gold, verdicts)
     with line:
-        draw_lines(state, answer, pair, few)
+        draw_lines(state, answer, pair, few, alone)
         if state.is_single:
             cut_link(state.runs[0], state.mode, state.shared.rows, _chosen_pair(state))
+    draw_basis(state, answer)
     if not state.is_learned:
         return
     with st.expander("In numbers", key="relations_in_numbers", on_change="rerun") as numbers:
         if numbers.open:  # a table takes a browser a tenth of a second
             summary.describe_scores(state)
             _numbers(state, learned)
+            if state.is_single:
+                summary.describe_rank(state, learned)
             summary.describe_runs(state.groups)
     if state.is_single:
         _planted(state, means[0])
@@ -115,11 +130,12 @@ def _chosen_pair(state: RelationsState) -> Pair | None:
     return (names[0], names[1]) if len(names) == 2 and known.issuperset(names) else None
 
 
-def _player(state: RelationsState, data: PlayerData) -> None:
+def _player(state: RelationsState, data: PlayerData, pair: Pair | None) -> None:
+    """Draws the matrices, with the pair that has a line marked."""
     mode, names = state.mode, state.shared.rows.names
     what = f"Correlations between {MODES[mode].lower()}" if state.is_learned else "Cosines of task embeddings"
     ids = "-".join(str(run.id) for run in state.runs[:4])
-    zoomed, pair = mode == "feature" and corner() is not None, _chosen_pair(state)
+    zoomed = mode == "feature" and corner() is not None
     drawn_rows, drawn_columns = data.frame["rows"]["names"], data.frame["columns"]["names"]
 
     def choose_cell(event: Mapping[str, Any]) -> None:
@@ -172,23 +188,38 @@ def _pair_list(
     means: Sequence[Floats],
     gold: Floats | None,
     verdicts: Sequence[RelationVerdicts | None],
+    alone: Floats | None,
 ) -> Pair | None:
     """Draws the `few` pairs that all have a line, or else the strongest.
 
     Returns the pair to draw over training: the chosen one, by default the first.
     """
     chosen, names = _chosen_pair(state), state.shared.rows.names
-    among = "all"
+    among, order = "all", _BY_VALUE
     if not few:
         where = "" if state.is_single else " in any of these matrices"
-        st.markdown(f"**Strongest pairs**{where} at this step", help="Press one, or a cell, to see its line.")
-        among = _among(state)
+        st.markdown(
+            f"**Strongest pairs**{where} at this step",
+            help="Decided pairs first, as many positive as negative. Press one, or a cell, to see its line.",
+        )
+        with st.container(horizontal=True, gap="small"):
+            among = _among(state)
+            if alone is not None:
+                order = segments("Ranked by", _RANKED, key="ranked", help=_HELP[views.ALONE])
     titles = state.short_titles
     if state.is_single:
         titles = ["Correlation" if state.is_learned else "Cosine"]
     possible = _learnable(state, among)
     of_verdicts = dict(zip(titles, verdicts, strict=True))
-    table = views.strongest(dict(zip(titles, means, strict=True)), possible, names, of_verdicts, only=few)
+    table = views.strongest(
+        dict(zip(titles, means, strict=True)),
+        possible,
+        names,
+        of_verdicts,
+        only=few,
+        alone=alone,
+        beyond=order != _BY_VALUE,
+    )
     if gold is not None:
         places = [tuple(map(names.index, pair)) for pair in zip(table["First"], table["Second"], strict=True)]
         table["Gold"] = [float(gold[at]) for at in places]

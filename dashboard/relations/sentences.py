@@ -15,7 +15,7 @@ import numpy as np
 
 from core.evaluation.statistics import summary
 from core.mrn.relations import effective_rank
-from core.wording import all_of, first_of, percent, plural, spread_text
+from core.wording import all_of, capitalised, first_of, percent, plural, spread_text
 from dashboard.relations.views import Bools, Floats, signed
 
 # The word for a correlation of at least this size. 0.1, 0.3 and 0.5 are Cohen's (1988).
@@ -153,21 +153,53 @@ def read_parts(parts: Sequence[str], size: int) -> str:
     return f"Features by their origin: {'; '.join(named)}." if named else ""
 
 
-def read_saturation(values: Floats, possible: Bools) -> str:
+def is_saturated(values: Floats, possible: Bools) -> bool:
+    """Whether most correlations of matrices are at ±1. `possible` marks the pairs of each, or of all."""
+    return _percent(np.abs(_pairs(values, possible)) >= _NEARLY_ONE) > 50
+
+
+def read_saturation(values: Floats, possible: Bools, strength: str) -> str:
     """A caution if most correlations of matrices are at ±1, else an empty text.
 
-    `possible` marks the pairs of each matrix, or of all.
+    `strength` is λ as it is written; empty where matrices have several.
     """
-    pairs = _pairs(values, possible)
-    nearly_one = _percent(np.abs(pairs) >= _NEARLY_ONE)
-    if nearly_one <= 50:
+    if not is_saturated(values, possible):
         return ""
-    order = (
-        "Trust the order in which pairs became strong, and compare" if len(pairs) > len(values) else "Compare"
-    )
+    pairs = _pairs(values, possible)
+    large = f"for these data {f'λ = {strength} is' if strength else 'these λ are'} already large"
+    if len(pairs) == len(values):
+        return f"{capitalised(large)}: compare a smaller one."
     return (
-        f"{nearly_one:.0f}% of the correlations are at ±{_NEARLY_ONE} or beyond: a large λ drives related "
-        f"rows to ±1, so their size says little. {order} a smaller λ."
+        f"{_percent(np.abs(pairs) >= _NEARLY_ONE):.0f}% of the correlations are at ±{_NEARLY_ONE} or beyond, "
+        f"so their size says little: {large}. Trust the order in which pairs became strong, and compare a "
+        "smaller λ."
+    )
+
+
+def read_driven(names: Sequence[str], verdict: str, of_seeds: Floats) -> str:
+    """The verdict on one pair whose correlations (s,) the prior has driven to ±1."""
+    least = min(0.99, math.floor(100 * float(np.abs(of_seeds).min())) / 100)
+    side, least = ("above", least) if of_seeds[0] > 0 else ("below", -least)
+    return (
+        f"{names[0]} and {names[1]} are {verdict}, {side} {signed(least)} in all {len(of_seeds)} seeds; the "
+        "prior has driven it to the limit, so its size says little."
+    )
+
+
+def read_alone(names: Sequence[str], related: list[Pair], values: Floats, alone: Floats) -> str:
+    """How many of the related pairs the alignment gives by itself; empty where it gives none of them.
+
+    `values` (n, n) are learned, `alone` (n, n) are those of the alignment alone.
+    """
+    counted = [pair for pair in related if values[pair] - alone[pair] < _NEGLIGIBLE]
+    if not counted:
+        return ""
+    count = f"All {len(related)}" if counted == related else f"{len(counted)} of the {len(related)}"
+    count = "The" if len(related) == 1 else count
+    pairs, first = "pair" if len(related) == 1 else "pairs", counted[0]
+    return (
+        f"{count} related {pairs} {'is' if len(counted) == 1 else 'are'} hardly beyond what the alignment "
+        f"alone gives ({_names(names, first)}: {signed(alone[first])}): counted, not learned."
     )
 
 
@@ -187,12 +219,12 @@ def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None)
     of 73% of the labels of POS and chunks are O there to more than 80%.
     """
     alike = _percent(_pairs(values, possible) >= _ALIKE)
-    if mode != "label" or alike < _MANY_ALIKE or read_saturation(values, possible):
+    if mode != "label" or alike < _MANY_ALIKE or is_saturated(values, possible):
         return ""
     counted = ", much of it counted by the alignment and not learned" if alignment == "cooccurrence" else ""
     return (
         f"{alike:.0f}% of the pairs are at {_ALIKE} or above: most labels have much in common{counted}. "
-        "Look at the lowest pairs."
+        "Look at the opposed pairs."
     )
 
 

@@ -89,6 +89,10 @@ class RelationsState:
         """What there is of each run, by matrix."""
         return by_group(self.groups, of_runs)
 
+    def means(self, of_runs: Floats) -> Floats:
+        """(matrices, ...): the mean of what there is of each run, by matrix."""
+        return np.stack([of.mean(axis=0) for of in self.by_group(of_runs)])
+
     def trajectories(self) -> list[Trajectory]:
         """The runs at all steps."""
         return [

@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.config import FIELD_HELP
 from core.config.fields import NOTHING
-from core.evaluation.relation_verdicts import NEGLIGIBLE, OPPOSED, RELATED
+from core.evaluation.relation_verdicts import NEGLIGIBLE, OPPOSED, RELATED, UNDECIDED
 from core.metrics import DEV_SCORE, STATISTIC_MEANINGS
 from core.metrics import PENALTY as PENALTY_METRIC
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
@@ -20,6 +20,7 @@ from core.results.relations import headline_of
 from core.store.types import ACTIVE, Run, RunState, RunWithFacts
 from core.wording import all_of, first_of, number, plural, without_shared
 from dashboard.relations import sentences, views
+from dashboard.relations.charts import CODES, UNTESTED
 from dashboard.relations.controls import EMBEDDING, MODES
 from dashboard.relations.snapshots import RelationsState, Snapshots
 from dashboard.relations.verdicts import Decided
@@ -75,19 +76,33 @@ def _without_snapshots(run: Run) -> str:
     return "This run ended before its first snapshot. Choose another above, or retry this one on Runs."
 
 
-def draw_answer(state: RelationsState, answer: Decided, values: Floats, learned: Sequence[Relations]) -> None:
+def draw_answer(
+    state: RelationsState,
+    answer: Decided,
+    values: Floats,
+    learned: Sequence[Relations],
+    possible: Bools,
+    alone: Floats | None,
+) -> None:
     """Draws what is decided, of decided cells alone; of features and embeddings a sentence on what is shown.
 
-    `values` (runs, n, n) and `learned` are those at the step shown.
+    `values` (runs, n, n) and `learned` are those at the step shown, `possible` (matrices, n, n) which pairs
+    each could relate, `alone` (n, n) is what the alignment gives.
     """
     mode, rows = state.mode, state.shared.rows
     short = without_shared(rows.names)
-    step = "" if state.at == len(state.steps.steps) - 1 else f"At step {state.steps.steps[state.at]:,}: "
+    is_last = state.at == len(state.steps.steps) - 1
+    step = "" if is_last else f"At step {state.steps.steps[state.at]:,}: "
     if not np.isfinite(values).all():
         what = "covariance holds" if state.is_learned else "embeddings hold"
         st.markdown(f"{step}The {what} values that are not numbers.")
         return
-    if tables := answer.shown(state):
+    means = state.means(values)
+    tables = answer.shown(state)
+    pair = answer.single_pair(state) if is_last else None
+    if pair is not None and sentences.is_saturated(means, possible):
+        text = sentences.read_driven(list(short.values()), pair.verdict, values[:, pair.i, pair.j])
+    elif tables:
         text = headline_of(tables, lambda name: short.get(name, name))
     elif answer.why_none:
         text = answer.why_none
@@ -103,10 +118,34 @@ def draw_answer(state: RelationsState, answer: Decided, values: Floats, learned:
     else:
         return
     show_answer(text, key="relations")
-    if state.is_learned and (caution := sentences.read_saturation(*_correlations(state, values))):
-        show_note(caution)
+    if state.is_learned:
+        _caution(state, means, possible)
+    if alone is not None and (of := answer.of_matrices[0]) is not None:
+        related = [(cell.i, cell.j) for cell in of.cells() if cell.verdict == RELATED]
+        if note := sentences.read_alone(list(short.values()), related, of.mean, alone):
+            show_note(escape(note))
     if answer.why_none:
         _other_seeds(state)
+
+
+def _caution(state: RelationsState, means: Floats, possible: Bools) -> None:
+    """Draws that most correlations are at ±1, if so, and a link to the same runs with a smaller λ."""
+    strengths = {group.runs[0].config.lambda_ for group in state.groups}
+    strength = min(strengths, key=lambda each: each or 0.0)
+    text = sentences.read_saturation(means, possible, number(strength) if len(strengths) == 1 else "")
+    if not text:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        show_note(text, width="content")
+        if strength and len(strengths) == 1:
+            smaller = number(float(f"{strength / 10:.3g}"))
+            st.page_link(
+                "launch/page.py",
+                label=f"Launch these runs with λ = {smaller}",
+                icon=":material/rocket_launch:",
+                query_params={"clone": ",".join(str(run.id) for run in state.runs), "lambda": smaller},
+                width="content",
+            )
 
 
 _LOOKS = {
@@ -117,39 +156,28 @@ _LOOKS = {
     ),
     "feature": ("the heads weight two features alike", "in opposite ways"),
 }
-_NO_GAIN = "That tasks are related does not mean that one helps the other: *Compare* shows gains."
 
 
-def reading(state: RelationsState, values: Floats, learned: Sequence[Relations], *, has_bars: bool) -> None:
-    """Draws how to read the matrix: its colours, its bars, what to be careful with."""
+def reading(state: RelationsState, means: Floats, possible: Bools, *, has_bars: bool) -> None:
+    """Draws what the colours and the bars of the matrix say, and what to be careful with."""
     if not state.is_learned:
         embedding_note(state)
         return
     mode = state.mode
     red, blue = _LOOKS[mode]
-    lines = [f"**Red**: {red}. **Blue**: {blue}. **No colour**: neither."]
+    lines = [f"**Red**: {red}. **Blue**: {blue}."]
     if has_bars:
-        lines.append("**Bars**: how much the prior lets a row's weights vary, over the mean of all rows.")
-    lines.append(sentences.read_size(mode, *_correlations(state, values), state.groups[0].runs[0].alignment))
-    lines.append(_NO_GAIN if mode != "feature" else _origin(state))
-    if state.is_single:
-        rank = float(np.mean(_ranks(learned, mode)))
-        of_runs = zip(learned, state.shared.places, strict=True)
-        each = [views.variances(covariances, mode)[places] for covariances, places in of_runs]
-        lines.append(sentences.read_rank(np.mean(each, axis=0), rank))
-    meaning = f"Effective rank: {STATISTIC_MEANINGS['Effective rank']}."
-    with st.container(gap=None, key="relations_reading"):
-        st.markdown("**How to read it**")
-        st.caption(
-            "\n".join(f"- {line}" for line in lines if line), help=meaning if state.is_single else None
-        )
+        lines.append("**Bars**: how much the prior lets a row's weights vary; dashed: the mean row.")
+    lines.append(sentences.read_size(mode, means, possible, state.groups[0].runs[0].alignment))
+    lines.append(_origin(state) if mode == "feature" else "")
+    with st.container(key="relations_reading"):
+        st.caption(" ".join(filter(None, lines)))
 
 
-def _correlations(state: RelationsState, values: Floats) -> tuple[Floats, Bools]:
-    """The mean correlations of each matrix, and which pairs of each could be learned and occur."""
-    means = np.stack([of.mean(axis=0) for of in state.by_group(values)])
+def possible_pairs(state: RelationsState) -> Bools:
+    """(matrices, n, n): which pairs of each matrix could be learned and occur."""
     firsts = [group.runs[0] for group in state.groups]
-    return means, ~views.impossible_pairs(firsts, state.mode, state.shared.rows) & _seen(state)
+    return ~views.impossible_pairs(firsts, state.mode, state.shared.rows) & _seen(state)
 
 
 def _origin(state: RelationsState) -> str:
@@ -197,6 +225,15 @@ def _other_seeds(state: RelationsState) -> None:
 
 def _ranks(learned: Sequence[Relations], mode: str) -> list[float]:
     return [covariance_statistics(covariances, mode).effective_rank for covariances in learned]
+
+
+def describe_rank(state: RelationsState, learned: Sequence[Relations]) -> None:
+    """Draws the effective rank of one matrix, and whether correlations or variances lower it."""
+    of_runs = zip(learned, state.shared.places, strict=True)
+    each = [views.variances(covariances, state.mode)[places] for covariances, places in of_runs]
+    rank = float(np.mean(_ranks(learned, state.mode)))
+    if text := sentences.read_rank(np.mean(each, axis=0), rank):
+        st.caption(f"{text} It is the {STATISTIC_MEANINGS['Effective rank']}.")
 
 
 def describe_scores(state: RelationsState) -> None:
@@ -406,9 +443,20 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
         )
     elif mode == "feature":
         foot = "Exact values. Press Esc or Whole matrix to go back."
-    if any(panel["verdicts"] for panel in frame["panels"]):
-        marks = [f"{MARKS[verdict]} {verdict}" for verdict in (RELATED, OPPOSED, NEGLIGIBLE)]
-        foot = f"{'   '.join(marks)}   pale: undecided"
+    if codes := {
+        code for panel in frame["panels"] if panel["verdicts"] for code in panel["verdicts"]["codes"]
+    }:
+        marks = [
+            f"{MARKS[verdict]} {verdict}"
+            for verdict in (RELATED, OPPOSED, NEGLIGIBLE)
+            if CODES[verdict] in codes
+        ]
+        without = ["undecided"] * (CODES[UNDECIDED] in codes) + ["within a task (not tested)"] * (
+            UNTESTED in codes
+        )
+        foot = "   ".join([*marks, *([f"no mark: {' or '.join(without)}"] if without else [])])
+    if block == 1 and mode != "feature":
+        foot = "   ".join(filter(None, [foot, "grey: a row with itself"]))
     untested = "Not tested: not between two tasks, or without training words."
     return {
         "foot": foot,

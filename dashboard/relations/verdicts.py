@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import streamlit as st
 
 from core.config import RunConfig
 from core.errors import MRNLabError
-from core.evaluation.relation_verdicts import RelationVerdicts
+from core.evaluation.relation_verdicts import OPPOSED, RELATED, CellVerdict, RelationVerdicts
 from core.paths import database_url
 from core.results.relations import (
     VERDICT_MODES,
@@ -50,6 +51,12 @@ class Decided:
         """The tables that the page's answer is about: of one matrix its own, of several all."""
         titles = {group.title for group in state.groups}
         return tuple(table for table in self.tables if not state.is_single or table.name in titles)
+
+    def single_pair(self, state: RelationsState) -> CellVerdict | None:
+        """The verdict on the only pair tested, where one matrix is shown and it is related or opposed."""
+        of = self.of_matrices[0] if state.is_single else None
+        cells = [] if of is None else [*islice(of.cells(), 2)]
+        return cells[0] if len(cells) == 1 and cells[0].verdict in (RELATED, OPPOSED) else None
 
 
 def decided(state: RelationsState) -> Decided:
@@ -150,14 +157,15 @@ def _launcher(state: RelationsState, table: RelationTable) -> None:
     lacking = [task for task in tasks if table.controls.get(task, 0) < len(state.runs)]
     if not lacking or (table.verdicts.controlled == table.verdicts.tested).all():
         return
-    with st.popover("Launch controls", icon=":material/science:", key="controls"):
+    with st.popover("Launch controls with shuffled labels", icon=":material/science:", key="controls"):
         st.markdown(
-            "The same runs with the training labels of one task permuted, so that they say nothing of the "
-            "words: what is learned where there is no relation."
+            "The same runs with the training labels of one task shuffled, so that they say nothing of the "
+            "words. They show which correlation is learned where there is no relation; a verdict must then "
+            "differ from it too."
         )
         # Every pair has a task that is not the first.
         asked = st.multiselect(
-            "Tasks to permute",
+            "Tasks to shuffle",
             lacking,
             default=[task for task in lacking if task != tasks[0]] or lacking,
             key="controls_tasks",

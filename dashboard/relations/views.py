@@ -32,6 +32,10 @@ Places = NDArray[np.int64]
 
 BEYOND = "Beyond"
 """The column of what is learned beyond the counts of gold labels."""
+ALONE = "Alignment alone"
+"""The column of what the alignment gives before anything is learned."""
+BEYOND_ALONE = "Beyond it"
+"""The column of what is learned beyond that."""
 
 _VANISHED = 1e-6
 # The optimal order of leaves takes cubic time: 0.02 s for 100 rows, 4 s for 768.
@@ -288,6 +292,18 @@ def gold_labels(run: RunWithFacts) -> Floats | None:
     return np.array(stored, dtype=np.float32) if stored else None
 
 
+def aligned_alone(runs: Sequence[RunWithFacts], shared: SharedRows) -> Floats | None:
+    """The label correlations (n, n) that the alignments of these runs alone give, their mean.
+
+    None where one of them is not known, and where an alignment relates no label to another by itself.
+    """
+    matrices = [np.array(run.facts.aligned if run.facts else ()) for run in runs]
+    if not all(map(np.size, matrices)):
+        return None
+    of_runs = zip(matrices, shared.places, strict=True)
+    return np.asarray(np.mean([matrix[np.ix_(places, places)] for matrix, places in of_runs], axis=0))
+
+
 def why_no_gold(run: RunWithFacts) -> str:
     """Why a run without gold correlations has none, in a sentence."""
     owners = run.facts.label_owners if run.facts else ()
@@ -332,14 +348,24 @@ def strongest(
     *,
     top: int = 12,
     only: Sequence[tuple[int, int]] = (),
+    alone: Floats | None = None,
+    beyond: bool = False,
 ) -> pd.DataFrame:
     """The `possible` pairs (n, n) that are strongest in any of these matrices (n, n), or `only` these pairs.
 
+    As many are positive as negative, where there are enough; decided pairs come first. `alone` (n, n) are the
+    correlations that the alignment alone gives: with `beyond` what is learned beyond them is ranked.
     Columns First and Second, then those of the matrices. Of one matrix with verdicts also the interval and
     the verdict; of several each value has the mark of its verdict, by the same names as the matrices.
     """
-    sizes = np.where(possible, np.abs(np.stack(list(columns.values()))).max(axis=0), 0.0)
-    pairs = only or [(i, j) for i, j, _ in strongest_pairs(sizes, top)]
+    stack = np.stack(list(columns.values())) - (alone if alone is not None and beyond else 0.0)
+    peaks = np.take_along_axis(stack, np.abs(stack).argmax(axis=0)[None], axis=0)[0]
+    known = [of for of in verdicts.values() if of is not None]
+    decided = [np.isin(of.verdict, (RELATED, OPPOSED)) for of in known]
+    ranks = np.where(
+        possible, np.abs(peaks) + 2 * np.any([np.zeros(possible.shape, dtype=bool), *decided], axis=0), 0.0
+    )
+    pairs = only or _of_both_signs(peaks, ranks, top)
     table: dict[str, list[Any]] = {
         "First": [names[i] for i, _ in pairs],
         "Second": [names[j] for _, j in pairs],
@@ -352,18 +378,34 @@ def strongest(
         else:
             marks = [_mark(of_matrix, i, j) for i, j in pairs]
             table[title] = [f"{signed(value)} {mark}" for value, mark in zip(values, marks, strict=True)]
-    alone = next(iter(verdicts.values())) if len(columns) == len(verdicts) == 1 else None
     if alone is not None:
-        cells = [alone.cell(i, j) for i, j in pairs]
-        table["95% interval"] = [interval_text(cell) for cell in cells]
+        table[ALONE] = [float(alone[at]) for at in pairs]
+        if beyond:
+            table[BEYOND_ALONE] = [float(stack[0][at]) for at in pairs]
+    of_one = next(iter(verdicts.values())) if len(columns) == len(verdicts) == 1 else None
+    if of_one is not None:
+        cells = [of_one.cell(i, j) for i, j in pairs]
+        if alone is None:  # there is no room for both
+            table["95% interval"] = [interval_text(cell) for cell in cells]
         table["Verdict"] = [
-            f"{MARKS[cell.verdict]} {cell.verdict}".strip() if alone.tested[cell.i, cell.j] else ""
+            f"{MARKS[cell.verdict]} {cell.verdict}".strip() if of_one.tested[cell.i, cell.j] else ""
             for cell in cells
         ]
     return pd.DataFrame(table)
 
 
-MARKS = {RELATED: "●", OPPOSED: "○", NEGLIGIBLE: "–", UNDECIDED: ""}
+def _of_both_signs(values: Floats, ranks: Floats, top: int) -> list[tuple[int, int]]:
+    """The pairs of the `top` ranks (n, n): half of each sign where there are enough, the positive first."""
+    signs = [
+        [(i, j) for i, j, _ in strongest_pairs(np.where(of_sign, ranks, 0.0), top)]
+        for of_sign in (values > 0, values < 0)
+    ]
+    positive, negative = signs
+    half = top // 2
+    return positive[: max(half, top - len(negative))] + negative[: max(half, top - len(positive))]
+
+
+MARKS = {RELATED: "●", OPPOSED: "×", NEGLIGIBLE: "–", UNDECIDED: ""}
 """The marks of decided cells."""
 
 

@@ -192,8 +192,8 @@ def _problems_of_facts(run: RunWithFacts) -> Iterator[str]:
     counts = [count for task in facts.tasks for count in (task.train_sentences, task.train_tokens)]
     if min(*counts, facts.threads, facts.total_steps, facts.steps_per_epoch, facts.features) < 0:
         yield "a count in its facts is below zero"
-    tables: dict[str, Sequence[Sequence[object]]] = {"meet": facts.meet, "cooccurrence": facts.cooccurrence}
-    for name, table in tables.items():
+    for name in ("meet", "cooccurrence", "aligned"):
+        table: Sequence[Sequence[object]] = getattr(facts, name)
         if any(len(row) != len(table) for row in table):
             yield f"{name} in its facts is no square table"
     related = related_tasks(facts)

@@ -39,7 +39,7 @@ COLUMNS = ("configuration", "seed", "dev", "test", "seconds", "description", "sc
 _EARLIER_COLUMNS = tuple(name for name in COLUMNS if name != "description")
 """The columns of earlier versions, whose rows have the description in `run`."""
 
-_FACTS_OF_LABELS = ("label_names", "label_owners", "meet", "impossible", "cooccurrence")
+_FACTS_OF_LABELS = ("label_names", "label_owners", "meet", "impossible", "cooccurrence", "aligned")
 """The large facts that only pages on covariances read."""
 _DIGITS = 6
 _MOST_BYTES = 500_000_000

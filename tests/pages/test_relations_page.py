@@ -17,7 +17,7 @@ from core.metrics import EpochMetrics, StepMetrics
 from core.mrn.relations import Relations
 from core.results.relations import seeds_of
 from core.store import RunState, Store
-from core.transfer.cosines import embedding_curve, gradient_curve
+from core.transfer.cosines import gradient_curve
 from dashboard.relations.views import planted, rows_of
 from tests.making import OWNER, claimed, relations, run_facts, task_score
 from tests.pages.conftest import Open, figures, table, words
@@ -81,10 +81,10 @@ def test_each_mode_sends_all_steps_at_once_with_variances_and_numbers(
     assert seen.frame["most_variance"] == pytest.approx(seen.variances[0].max(initial=1))
     numbers = table(app, "Effective rank").iloc[0]
     assert numbers["Trace"] == pytest.approx(np.trace(covariance), rel=1e-4)
-    (rank,) = [part for part in app.caption if "Effective rank" in part.value]
-    assert f"Effective rank {numbers['Effective rank']:.1f} of {size}" in rank.value
-    assert rank.proto.help == "Effective rank: number of directions that share the variance."
-    assert ("Bars" in rank.value) == is_of_features
+    (rank,) = [part.value for part in app.caption if "Effective rank" in part.value]
+    assert f"Effective rank {numbers['Effective rank']:.1f} of {size}" in rank
+    assert rank.endswith("It is the number of directions that share the variance.")
+    assert ("**Bars**" in words(app)) == is_of_features
     assert not app.warning
 
 
@@ -406,10 +406,35 @@ def test_seeds_have_verdicts_and_the_headline_names_decided_pairs(open_page: Ope
     text = words(app)
     assert "Of 3 pairs 1 is related: pos and ner (0.50 [0.48, 0.52]); 1 has no relation" in text
     assert listed(app).iloc[0].tolist() == ["pos", "ner", "0.50", "[0.48, 0.52]", "● related"]
-    assert "**Verdicts**: against ±0.1 over 5 seeds, corrected over all pairs tested; no controls." in text
-    assert "pale: undecided" in shown(app).frame["foot"]
+    assert (
+        "**Verdicts**: against ±0.1 over 5 seeds, corrected over all pairs tested; no controls with" in text
+    )
+    assert shown(app).frame["foot"] == (
+        "● related   – none that matters   no mark: undecided   grey: a row with itself"
+    )
     low, high = (shown(app).frame["panels"][0]["verdicts"][side][1] / 1000 for side in ("low", "high"))
     assert 0.47 < low < 0.5 < high < 0.53
+
+
+def test_one_pair_at_the_limit_is_told_once_with_a_smaller_lambda_to_launch(open_page: Open) -> None:
+    runs = []
+    facts = run_facts(
+        alignment="exact", meet=((True, True), (True, True)), label_owners=(("pos", "ner"),) * 4
+    )
+    with contextlib.closing(Store.open()) as store:
+        for seed, value in enumerate((0.999, 0.998, 0.9995), 1):
+            learned = of_tasks(matrix(2, _01=value))
+            runs.append(learned_run(learned, facts, seed=seed, alignment="exact", **{"lambda": 0.01}))
+            store.add_snapshot(runs[-1], Snapshot(20, 2.0, learned))
+            store.finish(runs[-1], RunState.SUCCEEDED, best_epoch=1)
+    app = open_page("relations", run=",".join(map(str, runs)))
+    text = words(app)
+    assert "pos and ner are related, above 0.99 in all 3 seeds; the prior has driven it to the limit" in text
+    assert "For these data λ = 0.01 is already large: compare a smaller one." in text
+    links = [link.proto.query_string for link in app.get("page_link")]
+    assert any("lambda=0.001" in link and "clone=" in link for link in links)
+    assert not any("relation_list" in part.proto.component_name for part in app.get("bidi_component"))
+    assert shown(app).frame["pair"] == [[0, 1], [1, 0]]
 
 
 def test_one_seed_decides_nothing(open_page: Open) -> None:
@@ -554,82 +579,3 @@ def test_relations_say_when_the_penalty_has_vanished(open_page: Open, finished: 
     for run_id, has_vanished in ((finished.vanished[0], True), (finished.mrn[0], False)):
         warnings = [warning.value for warning in open_page("relations", run=str(run_id)).warning]
         assert any("The penalty has vanished" in warning for warning in warnings) == has_vanished
-
-
-# Task embeddings: cosines over training, of MTL as of MRN
-
-
-STEPS = (4, 8, 12)
-
-
-def measured_run(*cosines: float, **values: Any) -> int:
-    """A running MTL run of pos and ner with these cosines at the first of STEPS."""
-    store = Store.open()
-    run_id = claimed(store, **{"paradigm": "mtl", "task_embedding": "input"} | values)
-    store.set_facts(run_id, run_facts(total_steps=STEPS[-1], meet=((True, False), (False, True))))
-    store.add_metrics(
-        run_id,
-        [
-            StepMetrics(step, step / 10, 1.0, {embedding_curve("ner", "pos"): value})
-            for step, value in zip(STEPS, cosines, strict=False)
-        ],
-    )
-    store.close()
-    return run_id
-
-
-def test_an_mtl_run_shows_its_cosines_at_every_step(open_page: Open) -> None:
-    """Nothing of priors: no bars, no hatching, no covariances in numbers."""
-    run = measured_run(0.0, 0.25, 0.03)
-    app = open_page("relations", run=str(run))
-    seen = shown(app)
-    (panel,), (values,) = seen.frame["panels"], seen.panels
-    assert seen.frame["steps"] == list(STEPS)
-    np.testing.assert_allclose(values[:, 0, 1], (0.0, 0.25, 0.03), atol=1e-4)
-    np.testing.assert_allclose(values[:, [0, 1], [0, 1]], 1, atol=1e-4)
-    assert (panel["note"], panel["scale"], panel["impossible"]) == ("seed 1", "cosine", [])
-    assert not panel["variances"]
-    assert "pos and ner embeddings are nearly orthogonal (0.03)." in words(app)
-    assert "Task embeddings: input." in words(app)
-    assert listed(app).to_numpy().tolist() == [["pos", "ner", "0.03"]]
-    assert not any("Effective rank" in frame.value.columns for frame in app.dataframe)
-    earlier = open_page("relations", run=str(run), step="8")
-    assert "At step 8: Task embeddings: pos and ner weakly alike (0.25)." in words(earlier)
-    app.session_state["how_to_read"] = True
-    (equation,) = app.run().latex
-    assert r"e_i^\top e_j" in equation.value
-
-
-def test_mrn_with_embeddings_has_them_beside_its_relations(open_page: Open) -> None:
-    run = measured_run(0.5, paradigm="mrn")
-    store = Store.open()
-    store.add_snapshot(run, Snapshot(10, 1.0, relations()))
-    store.close()
-    assert shown(open_page("relations", run=str(run))).frame["steps"] == [10]
-    app = open_page("relations", run=str(run), mode="Embeddings")
-    assert shown(app).frame["steps"] == [4]
-    assert "strongly alike (0.50)" in words(app)
-
-
-def test_seeds_have_a_mean_of_their_embeddings(open_page: Open) -> None:
-    runs = [measured_run(0.0, 0.1, value, seed=seed) for seed, value in ((1, 0.2), (2, 0.4))]
-    app = open_page("relations", run=",".join(map(str, runs)))
-    assert len(shown(app).panels) == 1
-    assert "moderately alike (0.30). The sign holds in each of the 2 seeds." in words(app)
-
-
-def test_a_run_without_them_is_left_out_and_mtl_has_no_other_mode(open_page: Open) -> None:
-    plain = measured_run(paradigm="mrn", task_embedding="none")
-    measured = measured_run(0.7)
-    app = open_page("relations", run=f"{plain},{measured}", mode="Embeddings")
-    assert len(shown(app).panels) == 1
-    (modes,) = (group for group in app.get("button_group") if "Embeddings" in str(group.proto))
-    assert "Labels" in str(modes.proto)
-    alone = open_page("relations", run=str(measured))
-    (modes,) = (group for group in alone.get("button_group") if "Embeddings" in str(group.proto))
-    assert "Labels" not in str(modes.proto)
-
-
-def test_before_the_first_step_it_says_so(open_page: Open) -> None:
-    app = open_page("relations", run=str(measured_run()))
-    assert "The first snapshot comes when training begins." in words(app)

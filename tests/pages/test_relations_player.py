@@ -113,7 +113,16 @@ def test_colours_are_neutral_at_zero_in_both_themes() -> None:
 def test_a_line_over_training_is_thick_beside_its_thin_seeds() -> None:
     x, seeds = np.array([1.0, 5.0]), np.array([[0.0, 0.4], [0.0, 0.5], [0.0, 0.6]])
     single = course_chart([Course("a – b", "#0072B2", x, seeds[0])], 1, 200)
-    assert single.layout["yaxis"]["range"] == pytest.approx((-0.045, 0.545))
+    assert single.layout["yaxis"]["range"] == pytest.approx((-0.018, 0.418))
+    assert list(single.layout["yaxis"]["tickvals"]) == [0, 0.1, 0.2, 0.3, 0.4]
+    assert list(single.layout["xaxis"]["tickvals"]) == [0, 1, 2, 3, 4, 5]
+    # A line that stays high has an axis of its own reach, and what the alignment alone gives beside it.
+    high = Course("a – b", "#0072B2", x, np.array([0.94, 0.95]))
+    flat = course_chart([high], 1, 200, bound=True, alone=0.99)
+    assert min(flat.layout["yaxis"]["tickvals"]) > 0.85
+    assert [each["text"] for each in flat.layout["annotations"]] == ["alignment alone: 0.99"]
+    low = course_chart([Course("a – b", "#0072B2", x, np.array([0.02, -0.03]))], 1, 200, bound=True)
+    assert [each["y"] for each in low.layout["annotations"]] == [0.1, -0.1]
     assert list(single.data[0]["x"]) == [1, 5]
     assert not single.layout["showlegend"]
     mean = Course("a – b", "#0072B2", x, seeds.mean(axis=0), seeds.std(axis=0, ddof=1), seeds)

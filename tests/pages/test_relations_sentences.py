@@ -8,6 +8,8 @@ import pytest
 from core.mrn.relations import effective_rank
 from core.registry import feature_parts
 from dashboard.relations.sentences import (
+    read_alone,
+    read_driven,
     read_embeddings,
     read_features,
     read_parts,
@@ -73,13 +75,27 @@ def test_many_labels_alike_are_explained() -> None:
 
 def test_correlations_at_one_are_a_caution() -> None:
     possible = np.ones((3, 3), dtype=bool)
-    assert "Trust the order" in read_saturation(matrix(3, _01=0.99, _12=-1.0)[None], possible)
+    assert "Trust the order" in read_saturation(matrix(3, _01=0.99, _12=-1.0)[None], possible, "0.1")
     # Of several runs each matrix counts, not their mean.
     beside = np.stack([matrix(2, _01=0.999), matrix(2, _01=0.97)])
-    alone = read_saturation(beside[:1], possible[:2, :2])
-    assert alone.startswith("100% of the correlations are at ±0.98 or beyond")
-    assert alone.endswith("Compare a smaller λ.")
-    assert not read_saturation(beside, possible[:2, :2])
+    alone = read_saturation(beside[:1], possible[:2, :2], "0.003")
+    assert alone == "For these data λ = 0.003 is already large: compare a smaller one."
+    assert not read_saturation(beside, possible[:2, :2], "")
+    assert read_driven(["a", "b"], "related", np.array([0.9999, 0.994, 1.0])) == (
+        "a and b are related, above 0.99 in all 3 seeds; the prior has driven it to the limit, so its size "
+        "says little."
+    )
+    assert "opposed, below −0.98 in all 2" in read_driven(["a", "b"], "opposed", np.array([-0.9999, -0.985]))
+
+
+def test_what_the_alignment_alone_gives_is_not_praised_as_learned() -> None:
+    learned, alone = matrix(3, _01=0.95, _02=0.9, _12=-0.8), matrix(3, _01=0.98, _02=0.2)
+    assert read_alone("abc", [(0, 1), (0, 2)], learned, alone) == (
+        "1 of the 2 related pairs is hardly beyond what the alignment alone gives (a and b: 0.98): counted, "
+        "not learned."
+    )
+    assert read_alone("abc", [(0, 1)], learned, alone).startswith("The related pair is hardly")
+    assert not read_alone("abc", [(0, 2)], learned, alone)
 
 
 def test_features_are_read_by_their_effective_rank() -> None:

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from core.mrn.alignments import Alignment, LabelCounts, align
+from core.mrn.alignments import Alignment, LabelCounts, align, alignment_facts
 from core.mrn.alignments.rules import SMOOTHING
 from core.mrn.priors import PRIOR_CLASSES, PriorSettings
-from core.mrn.relations import TaskRelations, task_groups
+from core.mrn.relations import TaskRelations, correlation, task_groups
 
 NAMES = ("disjoint", "exact", "cooccurrence", "mapping")
 POOL = ("O", "A", "B", "C", "D")
@@ -179,3 +179,15 @@ def _groups(alignment: Alignment) -> NDArray[np.int64]:
     )
     number = {task: index for index, tasks in enumerate(task_groups(facts)) for task in tasks}
     return np.array([number[task] for task in alignment.task_names])
+
+
+def test_what_an_alignment_relates_by_itself_is_what_independent_weights_show() -> None:
+    words = np.array([[0, 0], [0, 0], [1, 1], [1, 0], [1, 1], [0, 1]])
+    counts = LabelCounts.from_words(["a", "b"], [["A", "B"], ["X", "Y"]], words)
+    alignment = align("cooccurrence", counts)
+    heads = np.random.default_rng(1).normal(size=(4, 50_000))
+    rows = (alignment.matrix @ heads).transpose(1, 0, 2).reshape(len(alignment.label_names), -1)
+    shown = correlation(rows @ rows.T)
+    np.testing.assert_allclose(alignment.correlation, shown, atol=0.02)
+    assert np.array(alignment_facts(alignment, counts)["aligned"]) == pytest.approx(shown, abs=0.02)
+    assert alignment_facts(align("disjoint", counts), counts)["aligned"] == ()

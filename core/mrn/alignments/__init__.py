@@ -44,6 +44,9 @@ def alignment_facts(alignment: Alignment, counts: LabelCounts) -> dict[str, Any]
     """The fields of RunFacts on an alignment of these labels."""
     comparable = alignment.keeps_rows(counts) and counts.shared.any()
     gold = np.round(counts.indicator_correlation(), 4) if comparable else np.zeros((0, 0))
+    alone = np.round(alignment.correlation, 4)
+    if not np.triu(alone, 1).any():  # labels with rows of their own alone
+        alone = np.zeros((0, 0))
     return {
         "alignment": alignment.name,
         "alignment_reason": alignment.reason,
@@ -52,6 +55,7 @@ def alignment_facts(alignment: Alignment, counts: LabelCounts) -> dict[str, Any]
         "meet": tuple(map(tuple, alignment.shares_rows.tolist())),
         "impossible": alignment.impossible,
         "cooccurrence": tuple(map(tuple, gold.tolist())),
+        "aligned": tuple(map(tuple, alone.tolist())),
     }
 
 

@@ -23,6 +23,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from core.mrn.relations import correlation
+
 Matrix = NDArray[np.float64]
 
 
@@ -134,6 +136,14 @@ class Alignment:
         """The modes in which the alignment forces every correlation between tasks to zero."""
         apart = not self.shares_rows[~np.eye(len(self.task_names), dtype=bool)].any()
         return ("task", "label") if apart else ()
+
+    @property
+    def correlation(self) -> Matrix:
+        """(C, C): the correlations of W's rows where all weights of heads are independent, of one variance.
+
+        It is what the alignment relates by itself: S_label is then in proportion to the sum of A_t A_tᵀ.
+        """
+        return np.asarray(correlation(np.einsum("tcr,tdr->cd", self.matrix, self.matrix)))
 
     def scaled_by_counts(self, counts: LabelCounts) -> Alignment:
         """The alignment to the rows W_c / s_c with a variance s_c² ∝ 1 / n_c: Ω_label becomes S Ω_label S.

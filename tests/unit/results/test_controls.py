@@ -151,7 +151,10 @@ def test_controls_are_found_by_description(store: Store) -> None:
 def test_tables_rest_on_controls_and_leave_them_out(store: Store) -> None:
     runs = learned(store, (1, 2, 3))
     (table,) = relation_tables(store)
-    assert table.basis == "Against ±0.1 over 3 seeds, corrected over all pairs tested; no controls."
+    assert (
+        table.basis
+        == "Against ±0.1 over 3 seeds, corrected over all pairs tested; no controls with shuffled labels."
+    )
     learned(store, (1, 2, 3), permuted="pos")
     (table,) = relation_tables(store)
     assert set(table.run_ids) == set(runs)

@@ -51,7 +51,8 @@ def test_seeds_that_decide_nothing_are_not_read() -> None:
 
 def test_what_the_verdicts_of_several_rest_on() -> None:
     assert basis_of([table("a"), table("b", seeds=2)]) == (
-        "Against ±0.1 over 2 to 4 seeds of each configuration, corrected over all pairs of each; no controls."
+        "Against ±0.1 over 2 to 4 seeds of each configuration, corrected over all pairs of each; no controls "
+        "with shuffled labels."
     )
     assert basis_of([table("a")]).startswith("Against ±0.1 over 4 seeds, ")
 

@@ -1,0 +1,42 @@
+"""The Relations page beside what the alignment alone gives."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+
+from core.mrn.relations import Relations
+from core.store import RunState, Store
+from tests.making import run_facts
+from tests.pages.conftest import Open, words
+from tests.pages.matrices import listed, matrix, shown
+from tests.pages.test_relations_page import learned_run
+
+
+def test_labels_are_shown_beside_what_the_alignment_alone_gives(open_page: Open) -> None:
+    names = ("pos:NN", "pos:,", "ner:O", "ner:B-PER")
+    alone, learned = matrix(4, _02=0.97, _13=0.1), matrix(4, _02=0.95, _03=0.5, _13=-0.8)
+    facts = run_facts(
+        alignment="cooccurrence",
+        meet=((True, True), (True, True)),
+        label_names=names,
+        label_owners=tuple((name.split(":")[0],) for name in names),
+        aligned=tuple(map(tuple, alone.tolist())),
+    )
+    runs = []
+    with contextlib.closing(Store.open()) as store:
+        for seed in (1, 2, 3):
+            found = Relations(np.eye(2), learned, np.zeros((6, 0)), 1.0)
+            runs.append(learned_run(found, facts, seed=seed, learn=("task", "label")))
+            store.finish(runs[-1], RunState.SUCCEEDED, best_epoch=1)
+    link: dict[str, Any] = {"run": ",".join(map(str, runs)), "mode": "Labels"}
+    app = open_page("relations", **link)
+    assert list(listed(app).columns) == ["First", "Second", "Correlation", "Alignment alone", "Verdict"]
+    assert listed(app).iloc[0].tolist() == ["pos:NN", "ner:O", "0.95", "0.97", "● related"]
+    assert listed(app).iloc[-1].tolist() == ["pos:,", "ner:B-PER", "−0.80", "0.10", "× opposed"]
+    assert "1 of the 2 related pairs is hardly beyond what the alignment alone gives" in words(app)
+    assert shown(app).frame["rows"]["short"][:2] == ["NN", "“,”"]
+    beyond = listed(open_page("relations", **link, ranked="Beyond the alignment"))
+    assert beyond.iloc[0, :5].tolist() == ["pos:NN", "ner:B-PER", "0.50", "0.00", "0.50"]
