@@ -61,9 +61,9 @@ class RelationsState:
     @property
     def short_titles(self) -> list[str]:
         """The titles of the matrices without the paradigm, where all have the same."""
-        starts = {group.title.partition(", ")[::2] for group in self.groups}
+        starts = {group.title.partition(" ")[::2] for group in self.groups}
         shared = len({start for start, _ in starts}) == 1 and all(rest for _, rest in starts)
-        return [group.title.partition(", ")[2] if shared else group.title for group in self.groups]
+        return [group.title.partition(" ")[2] if shared else group.title for group in self.groups]
 
     @property
     def is_single(self) -> bool:

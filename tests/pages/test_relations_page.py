@@ -190,7 +190,7 @@ def test_a_sweep_has_a_matrix_a_configuration_and_a_chart(open_page: Open) -> No
     app = open_page("relations", run=",".join(of_lambda))
     assert len(app.multiselect[0].value) == 3  # a chip a configuration
     seen = shown(app)
-    titles = [f"MRN, λ = {value}" for value in ("0.001", "0.01", "0.1")]
+    titles = [f"MRN λ={value}" for value in ("0.001", "0.01", "0.1")]
     assert seen.titles == titles
     assert {panel["note"] for panel in seen.frame["panels"]} == {"mean of 5 seeds"}
     assert all(panel["verdicts"] for panel in seen.frame["panels"])
@@ -198,7 +198,7 @@ def test_a_sweep_has_a_matrix_a_configuration_and_a_chart(open_page: Open) -> No
         app
     )
     assert "over 5 seeds of each configuration" in words(app)
-    assert list(listed(app).columns) == ["First", "Second", "λ = 0.001", "λ = 0.01", "λ = 0.1"]
+    assert list(listed(app).columns) == ["First", "Second", "λ=0.001", "λ=0.01", "λ=0.1"]
     assert listed(app).iloc[0, 2] == "0.50 ●"
     (against,) = figures(app, "relations_against")
     assert against["layout"]["xaxis"]["ticktext"] == ["0.001", "0.01", "0.1"]
@@ -208,7 +208,7 @@ def test_a_sweep_has_a_matrix_a_configuration_and_a_chart(open_page: Open) -> No
     # One matrix of them, and one seed.
     alone = open_page("relations", run=",".join(of_lambda), matrices=titles[1])
     (panel,) = shown(alone).frame["panels"]
-    assert (panel["title"], panel["note"]) == ("MRN, λ = 0.01", "mean of 5 seeds")
+    assert (panel["title"], panel["note"]) == ("MRN λ=0.01", "mean of 5 seeds")
     seed = open_page("relations", run=",".join(of_lambda), seed="Seed 2")
     assert {panel["note"] for panel in shown(seed).frame["panels"]} == {"seed 2"}
     assert shown(seed).panels[0][-1, 0, 1] == pytest.approx(0.52, abs=1e-4)
@@ -221,7 +221,7 @@ def test_over_training_each_configuration_has_a_line(open_page: Open, finished: 
     runs = ",".join(str(run) for group in groups for run in group)
     app = open_page("relations", run=runs, chart="Over training", pair=["ner", "chunk"])
     (lines,) = figures(app, "relations_course")
-    assert [f"MRN, {line['name']}" for line in lines["data"]] == shown(app).titles
+    assert [f"MRN {line['name']}" for line in lines["data"]] == shown(app).titles
     assert len(lines["data"]) == len(groups) > 1
     assert "ner and chunk over training" in words(app).replace("**", "")
 
@@ -262,7 +262,7 @@ def test_the_page_opens_on_the_configurations_of_the_newest_sweep(open_page: Ope
         store.add_snapshot(run_id, Snapshot(10, 1.0, of_tasks(np.eye(2))))
         store.finish(run_id, RunState.SUCCEEDED, best_epoch=1)
     store.close()
-    assert shown(open_page("relations")).titles == ["MRN, λ = 0.1", "MRN, λ = 0.2"]
+    assert shown(open_page("relations")).titles == ["MRN λ=0.1", "MRN λ=0.2"]
 
 
 def test_a_run_that_did_not_succeed_is_left_out_beside_others(open_page: Open, filled: Filled) -> None:
