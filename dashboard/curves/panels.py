@@ -224,7 +224,10 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
     )
     notes = []
     if view.metric == DEV_SCORE and _overlap(view):
-        notes.append("Bands overlap where seeds differ together; Compare pairs them.")
+        notes.append(
+            "Overlapping bands do not mean no difference: the same seed is high or low for all methods. "
+            "Compare tests seed by seed."
+        )
     if any(line.kept for line in view.large.lines):
         notes.append("◆ the epoch whose weights were kept.")
     if partly:
@@ -290,15 +293,11 @@ def _ends(view: CurvesView, of: Sequence[Curve], among: Sequence[Curve]) -> tupl
         texts = [f"{_mean_text(metric, values)} at {_place(view.reading.axis, x)}"]
     if metric.best:
         points = [point for curve in of if (point := curve.best(metric))]
-        best = _mean_text(metric, [value for _, value in points])
         at = sorted({x for x, _ in points})
-        where = (
-            " to ".join([_place(view.reading.axis, at[0]), *(f"{x:g}" for x in at[1:][-1:])]) if at else ""
+        where = " to ".join(
+            [*(_place(view.reading.axis, x) for x in at[:1]), *(f"{x:g}" for x in at[1:][-1:])]
         )
-        if last and best == _mean_text(metric, last[1]):
-            texts.append("same")
-        else:
-            texts.append(f"{best} at {where}" if at else "–")
+        texts.append(f"{_mean_text(metric, [y for _, y in points])} at {where}" if points else "–")
     return tuple(texts)
 
 

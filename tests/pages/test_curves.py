@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -24,6 +25,7 @@ from dashboard.components.charts import themed_json
 from dashboard.curves import numbers
 from dashboard.curves.charts import curve_chart, spread_out
 from dashboard.curves.numbers import Configuration
+from dashboard.curves.panels import _ends
 from dashboard.curves.result import result_sentence
 from dashboard.curves.views import Curve, CurvesView, Display, Line, Panel, _y_range, curves, last_shared
 from dashboard.shared.resources import SeriesCache
@@ -290,6 +292,18 @@ def test_the_table_has_every_point_as_it_was_stored(finished: Filled) -> None:
     smoothed = numbers.point_table(runs, series, 0.6)
     assert list(smoothed) == [*fields, "smoothed 0.6"]
     assert smoothed["value"].tolist() == table["value"].tolist()
+
+
+def test_the_legend_has_the_best_and_its_epoch_and_dashes_where_no_value_is_a_number(
+    finished: Filled,
+) -> None:
+    view = read(of_kind("mtl"), Display("epoch"), "dev-score")
+    (group,) = view.legend
+    last, best = _ends(view, group.seeds, group.seeds)
+    assert re.fullmatch(r"[\d.]+ ± [\d.]+ at epoch 8", last)
+    assert re.fullmatch(r"[\d.]+ ± [\d.]+ at epoch \d( to \d)?", best)
+    none = [dataclasses.replace(curve, y=curve.y * np.nan) for curve in group.seeds]
+    assert _ends(view, none, none) == _ends(view, [], []) == ("–", "–")
 
 
 def test_nothing_to_show() -> None:
