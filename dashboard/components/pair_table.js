@@ -1,9 +1,9 @@
 // A number for every pair of tasks on a diverging scale. One cell is reached by Tab, the others by the arrow keys.
 
-// Words stay readable (4.5 to 1) on a ground of at most this share of the theme's red or blue.
+// Words stay readable (4.5 to 1) on a ground of at most this share of the theme's green or orange.
 const STRONGEST = 55
 const ground = (share, least = 0) =>
-  `color-mix(in srgb, var(${share < 0 ? "--st-blue-color" : "--st-red-color"}) ${Math.max(least, Math.min(1, Math.abs(share)) * STRONGEST)}%, var(--st-background-color))`
+  `color-mix(in srgb, var(${share < 0 ? "--st-orange-color" : "--st-green-color"}) ${Math.max(least, Math.min(1, Math.abs(share)) * STRONGEST)}%, var(--st-background-color))`
 
 const MOVES = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }
 

@@ -292,8 +292,8 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     is_simulated = any("simulated:" in str(result.setting.base["corpus"]) for result in results)
     alpha = ALPHA if is_simulated else ""
     st.caption(
-        f"Mean difference from {escape(reference)} over a setting's tasks, in points. Red: higher. Blue: "
-        "lower. ≈: equivalent. Grey: undecided, by p corrected for the methods of a setting. "
+        f"Mean difference from {escape(reference)} over a setting's tasks, in points. Green: higher. "
+        "Orange: lower. ≈: equivalent. Grey: undecided, by p corrected for the methods of a setting. "
         f"{rest}{alpha}"
     )
 

@@ -13,6 +13,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from streamlit.testing.v1 import AppTest
 
+from core.events import RunFacts, Snapshot
+from core.mrn.relations import Relations
+from core.store import Store
+from tests.making import claimed, run_facts
+
 Floats = NDArray[np.float64]
 
 
@@ -94,3 +99,13 @@ def matrix(size: int, **pairs: float) -> np.ndarray:
     for name, value in pairs.items():
         values[int(name[1]), int(name[2])] = values[int(name[2]), int(name[1])] = value
     return values
+
+
+def learned_run(learned: Relations, facts: RunFacts | None = None, **values: Any) -> int:
+    """A running run with one snapshot."""
+    store = Store.open()
+    run_id = claimed(store, **values)
+    store.set_facts(run_id, facts or run_facts())
+    store.add_snapshot(run_id, Snapshot(10, 1.0, learned))
+    store.close()
+    return run_id

@@ -11,8 +11,7 @@ from core.mrn.relations import Relations
 from core.store import RunState, Store
 from tests.making import run_facts
 from tests.pages.conftest import Open, words
-from tests.pages.matrices import listed, matrix, shown
-from tests.pages.test_relations_page import learned_run
+from tests.pages.matrices import learned_run, listed, matrix, shown
 
 
 def test_labels_are_shown_beside_what_the_alignment_alone_gives(open_page: Open) -> None:

@@ -12,31 +12,21 @@ import numpy as np
 import pytest
 
 from core.corpora.types import Planted
-from core.events import RunFacts, Snapshot, SplitResult
+from core.events import Snapshot, SplitResult
 from core.metrics import EpochMetrics, StepMetrics
 from core.mrn.relations import Relations
 from core.results.relations import seeds_of
 from core.store import RunState, Store
 from core.transfer.cosines import gradient_curve
 from dashboard.relations.views import planted, rows_of
-from tests.making import OWNER, claimed, relations, run_facts, task_score
+from tests.making import OWNER, relations, run_facts, task_score
 from tests.pages.conftest import Open, figures, table, words
 from tests.pages.filled_store import FEATURES, LABELS, Filled
-from tests.pages.matrices import listed, matrix, number, shown
+from tests.pages.matrices import learned_run, listed, matrix, number, shown
 
 ROWS = sum(map(len, LABELS.values()))
 ALPHAS = {"pos": 1.0, "sim-1": 0.9, "sim-2": 0.5, "sim-3": 0.1}
 AMI = (1.0, 0.8, 0.3, 0.02)
-
-
-def learned_run(learned: Relations, facts: RunFacts | None = None, **values: Any) -> int:
-    """A running run with one snapshot."""
-    store = Store.open()
-    run_id = claimed(store, **values)
-    store.set_facts(run_id, facts or run_facts())
-    store.add_snapshot(run_id, Snapshot(10, 1.0, learned))
-    store.close()
-    return run_id
 
 
 def of_tasks(task: np.ndarray, diagonal: float = 1.0) -> Relations:

@@ -168,6 +168,7 @@ class TestCompare:
         app = open_page("compare")
         head = [name.replace("\\", "") for name in sheets(app)[0].columns]
         assert head == ["mood (accuracy)", "same (accuracy)", "alike (Pearson × 100)"]
+        app = open_page("compare", closer="Differences")
         tested = next(shown for shown in sheets(app) if "p sentences" in shown.columns)
         of_tasks = tested[~tested["Task"].str.startswith("mean")]
         assert all(float(p.strip("<\u00a0").replace("\\", "")) <= 1 for p in of_tasks["p sentences"])

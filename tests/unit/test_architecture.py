@@ -296,7 +296,7 @@ def test_no_html_from_text() -> None:
     assert not [name for name, text in texts.items() if "unsafe_allow_html" in text or "st.iframe(" in text]
     calls = {str(name): text.count("st.html(") for name, text in texts.items() if "st.html(" in text}
     assert calls == {"launch/form.py": 1, "shared/downloads.py": 1, "studies/results.py": 1}
-    assert "html.table_html(shown, html.html_text(alt), markup=_MARKUP)" in texts[Path("shared/downloads.py")]
+    assert "html.table_html(sheet, html.html_text(alt), markup=_MARKUP)" in texts[Path("shared/downloads.py")]
     assert "st.html(small_forest(view, axis))" in texts[Path("studies/results.py")]
     assert 'st.html(f\'<span id="{anchor(field)}" tabindex=' in texts[Path("launch/form.py")]
     scripts = sorted((ROOT / "dashboard" / "components").glob("*.js"))
