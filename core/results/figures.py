@@ -348,7 +348,11 @@ def _numbers(mark: Mark, y: float) -> dict[str, Any]:
 def _add_target(
     chart: Chart, view: Forest, target: str, offset: float, *, name: str, colour: str, shape: str
 ) -> None:
-    marks = [mark for mark in view.marks if mark.target == target]
+    # The legend has the look of the first mark: a filled one where there is one.
+    marks = sorted(
+        (mark for mark in view.marks if mark.target == target),
+        key=lambda mark: mark.verdict in (UNDECIDED, ""),
+    )
     symbols = [f"{shape}-open" if mark.verdict in (UNDECIDED, "") else shape for mark in marks]
     chart.add(
         "scatter",

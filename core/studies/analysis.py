@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -124,6 +124,26 @@ class Result:
     def outcome(self, method: str) -> Outcome:
         """The outcome of the method. Raises KeyError."""
         return {outcome.method.name: outcome for outcome in self.outcomes}[method]
+
+
+def joined(results: Sequence[Result]) -> list[Result]:
+    """The results with one for settings of the same runs: the first, with the methods of the others too.
+
+    A difference keeps the p of its own setting, which is corrected for the methods there.
+    """
+    merged: list[Result] = []
+    for result in results:
+        place = next(
+            (at for at, each in enumerate(merged) if each.setting.is_same_data(result.setting)), None
+        )
+        if place is None:
+            merged.append(result)
+            continue
+        first = merged[place]
+        known = {outcome.method.name for outcome in first.outcomes}
+        more = tuple(outcome for outcome in result.outcomes if outcome.method.name not in known)
+        merged[place] = replace(first, outcomes=first.outcomes + more)
+    return merged
 
 
 def analyse(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, VERDICTS, Comparison
 from core.studies.analysis import MEAN, Result
+from core.studies.published import WITHIN
+from core.studies.study import Setting, Study
 from core.wording import all_of, capitalised, in_words, plural
 
 
@@ -68,13 +71,81 @@ def from_bases(result: Result) -> str:
         if MEAN in outcome.from_base:
             base = result.outcome(outcome.method.base).method.in_sentence
             of_bases.setdefault(base, {})[outcome.method.in_sentence] = outcome.from_base[MEAN]
-    sentences = [_beaten(of_base, base, unit(result)) for base, of_base in of_bases.items()]
+    sentences = [_compared_with(base, of_base, unit(result)) for base, of_base in of_bases.items()]
     compared = list(_compared(result).values())
     seeds = _seeds(compared) if compared else ""
     return " ".join(filter(None, [*sentences, seeds, recorded_runs(result)]))
 
 
-def part_answer(results: Sequence[Result]) -> str:
+def study_answer(study: Study, results: Sequence[Result]) -> str:
+    """The answer to the question of a study, over these settings; empty where it does not say what is asked.
+
+    Where it repeats published figures, how many come out is said first.
+    """
+    if study.asked is None:
+        return ""
+    asked = [
+        replace(
+            result,
+            outcomes=tuple(
+                outcome
+                for outcome in result.outcomes
+                if outcome.method.name in (result.reference, *study.asked.methods)
+            ),
+        )
+        for result in results
+    ]
+    compared = [result for result in asked if _compared(result)]
+    if not compared:
+        return ""
+    if len(study.asked.methods) > 1:
+        return part_answer(compared, study.asked.noun)
+    found = _counted(compared, study.asked.group)
+    if any(paper.is_compared for paper in study.papers.values()):
+        found = f"{_published(results)} Over {compared[0].setting.model.partition(',')[0]}, {found}"
+    return capitalised(found)
+
+
+def _counted(results: Sequence[Result], group: Callable[[Setting], str]) -> str:
+    """`MRN beats MTL in 5 of 6 settings with a frozen encoder and 1 of 4 trained (+1.0 points).`"""
+    by_group: dict[str, list[Comparison]] = {}
+    for result in results:
+        ((method, delta),) = _compared(result).items()
+        by_group.setdefault(group(result.setting), []).append(delta)
+    reference = results[0].outcome(results[0].reference).method.in_sentence
+    every = [delta for deltas in by_group.values() for delta in deltas]
+    clauses = []
+    for verdict in (HIGHER, LOWER):
+        decided = sorted((delta for delta in every if delta.verdict == verdict), key=lambda delta: delta.mean)
+        counts = [
+            f"{sum(delta.verdict == verdict for delta in deltas)} of {len(deltas)}"
+            f"{' settings' * (place == 0)} {words}".rstrip()
+            for place, (words, deltas) in enumerate(by_group.items())
+        ]
+        if decided:
+            ends = " to ".join(dict.fromkeys((_shown(decided[0]), _shown(decided[-1]))))
+            verb = f"{_VERBS[verdict]} {'it' if clauses else reference}"
+            clauses.append(f"{verb} in {all_of(counts)} ({ends} points)")
+    none = f"is not shown to differ from {reference} in any of {plural(len(every), 'setting')}"
+    return f"{method} {' and '.join(clauses) or none}."
+
+
+def _published(results: Sequence[Result]) -> str:
+    """How many figures come out that were published for the same encoder."""
+    verdicts = [
+        verdict
+        for result in results
+        for outcome in result.outcomes
+        for target in outcome.published
+        if (verdict := outcome.verdict(target))
+    ]
+    if not verdicts:
+        return "No run over the encoders of the published figures is recorded."
+    within = sum(verdict == WITHIN for verdict in verdicts)
+    return f"{within} of {plural(len(verdicts), 'published figure')} come out within their SD."
+
+
+def part_answer(results: Sequence[Result], noun: str = "method") -> str:
     """In how many of these settings the most successful method beats the reference, in plain words.
 
     Also the one that loses most often, or in how many settings nothing is decided of the former where none
@@ -99,7 +170,7 @@ def part_answer(results: Sequence[Result]) -> str:
 
     reference = compared[0].outcome(compared[0].reference).method.in_sentence
     best, worst = (max(by_method, key=lambda method: times(method, verdict)) for verdict in (HIGHER, LOWER))
-    beats = f"no method beats {reference} in any of {len(compared):,} settings"
+    beats = f"no {noun} beats {reference} in any of {len(compared):,} settings"
     if times(best, HIGHER):
         beats = f"{best} beats {reference} {settings(best, HIGHER)}"
         if not times(worst, LOWER):
@@ -108,7 +179,7 @@ def part_answer(results: Sequence[Result]) -> str:
             beats += f"; {rest}" * bool(rest)
     if not times(worst, LOWER):
         return capitalised(f"{beats}.")
-    loses = " and" if worst == best else f"; {worst}"
+    loses = " and" if worst == best and times(best, HIGHER) else f"; {worst}"
     return capitalised(f"{beats}{loses} loses {settings(worst, LOWER)}.")
 
 
@@ -169,6 +240,26 @@ def _beaten(differences: Mapping[str, Comparison], base: str, points: str) -> st
         lose = f"{in_words(len(lower))} lose, {worst} most" if others else f"{worst} loses"
         parts.append(f"{lose} ({_shown(delta)}{f' {points}' * (not higher)})")
     return capitalised("; ".join(parts)) + "."
+
+
+_GROUPS = {HIGHER: "beat", LOWER: "lose to", EQUIVALENT: "do as well as", UNDECIDED: "are undecided against"}
+_NAMED = 4
+
+
+def _compared_with(base: str, differences: Mapping[str, Comparison], points: str) -> str:
+    """`A fixed task correlation (+6.0 F1) and MRN (+8.4) beat one head for all tasks.` Many are counted."""
+    if not 1 < len(differences) <= _NAMED:
+        return _beaten(differences, base, points)
+    ordered = sorted(differences.items(), key=lambda named: -named[1].mean)
+    units = iter([f" {points}"])
+    clauses = []
+    for verdict, verb in _GROUPS.items():
+        of_verdict = [(name, delta) for name, delta in ordered if delta.verdict == verdict]
+        named = [f"{name} ({_shown(delta)}{next(units, '')})" for name, delta in of_verdict]
+        if named:
+            verbs = verb if len(named) > 1 else _VERBS.get(verdict, "is undecided against")
+            clauses.append(f"{all_of(named)} {verbs} {'it' if clauses else base}")
+    return capitalised("; ".join(clauses)) + "."
 
 
 def _shown(delta: Comparison) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core.studies.study import PUBLISHED, RELATIONAL, Method, Setting, Study
+from core.studies.study import PUBLISHED, RELATIONAL, Asked, Method, Setting, Study
 
 _TITLES = {
     "uncertainty": "Uncertainty",
@@ -104,4 +104,5 @@ STUDY = Study(
     _METHODS,
     "mtl",
     small={"setting": "tag-sets"},
+    asked=Asked(tuple(_TITLES), noun="method of balancing"),
 )

@@ -20,6 +20,7 @@ from core.studies.published import CITATION, TABLES, WITHIN, PaperTable
 from core.studies.study import (
     PUBLISHED,
     RELATIONAL,
+    Asked,
     Candidates,
     Method,
     Paper,
@@ -162,6 +163,7 @@ def for_encoder(encoder: str | None = None, encoder_training: str = FULL) -> Stu
         protocol=_BASE_SIZE_PROTOCOL if is_base_size else _PROTOCOL,
         for_encoder=for_encoder,
         small={"setting": "table1", "encoder": "minilm", "encoder_training": "frozen"},
+        asked=Asked(("mrn",)),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.registry import PREDICTED
-from core.studies.study import Candidates, Method, Setting, Study, mrn_candidates
+from core.studies.study import Asked, Candidates, Method, Setting, Study, mrn_candidates
 from core.wording import uncapitalised
 
 _OLD, _DEV, _TEST = 400, 30, 400
@@ -140,4 +140,5 @@ STUDY = Study(
         "their base again."
     ),
     small={"setting": "xpos-10"},
+    asked=Asked(("predicted",), lambda setting: f"with {setting.name.rpartition('-')[2]} sentences"),
 )

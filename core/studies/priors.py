@@ -19,6 +19,7 @@ from core.corpora.derived.simulated import Simulated
 from core.studies.study import (
     PUBLISHED,
     RELATIONAL,
+    Asked,
     Candidates,
     Method,
     Setting,
@@ -318,4 +319,8 @@ STUDY = Study(
     _METHODS,
     "mtl",
     small={"setting": "both-pos-300"},
+    asked=Asked(
+        ("mrn",),
+        lambda setting: f"beside {'simulated' if 'simulated:' in setting.base['corpus'] else 'real'} tasks",
+    ),
 )

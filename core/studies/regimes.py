@@ -12,7 +12,7 @@ from itertools import product, starmap
 from typing import Any
 
 from core.registry import FROZEN
-from core.studies.study import PUBLISHED, RELATIONAL, Method, Setting, Study, mrn_candidates
+from core.studies.study import PUBLISHED, RELATIONAL, Asked, Method, Setting, Study, mrn_candidates
 
 # With 1e-3 to 1e-2 dev chose the lower edge over a frozen encoder and the upper one with a layer trained.
 _relational = partial(mrn_candidates, (3e-4, 1e-3, 3e-3, 1e-2, 3e-2), "relational", alignment="exact")
@@ -44,6 +44,9 @@ _METHODS = (
 
 _WORDS_PER_SENTENCE = 15
 _TRAININGS = {"frozen": "frozen", "top:1": "top 1", "top:2": "top 2", "full": "full"}
+_ASKED = {FROZEN: "with a frozen encoder", "full": "with all of it trained"} | dict.fromkeys(
+    ("top:1", "top:2"), "with its last layers trained"
+)
 # Dev chooses the epoch. A frozen encoder's heads need more epochs, and these cost next to nothing.
 _EPOCHS = {50: (60, 15), 200: (30, 8), 1000: (20, 5)}
 KINDS = ("alike", "mixed")
@@ -103,4 +106,5 @@ STUDY = Study(
     search_seeds=(41, 42),
     seeds=(41, 42, 43, 44, 45),
     small={"setting": "alike-50-frozen"},
+    asked=Asked(("relational",), lambda setting: _ASKED[setting.base["encoder_training"]]),
 )

@@ -14,7 +14,8 @@ from core.results import choice
 from core.studies.published import Reported
 from core.wording import uncapitalised
 
-ALPHA = "α, the share of labels kept: probability that a simulated task keeps a word's real label."
+LABELS_KEPT = "the share of labels kept: probability that a simulated task keeps a word's real label."
+ALPHA = f"α, {LABELS_KEPT}"
 """What the titles of settings of simulated tasks do not say."""
 RELATIONAL, PUBLISHED = "MRN with the relational prior", "MRN with the published prior"
 """The names of MRN with either prior in sentences and in tables of pages, the same in all studies."""
@@ -107,6 +108,10 @@ class Setting:
         """What methods are compared on, within a sentence: `NER with 500 words`."""
         return self.words or uncapitalised(self.title)
 
+    def is_same_data(self, other: Setting) -> bool:
+        """Whether the other setting has the same runs but for its methods."""
+        return replace(self, name="", title="", methods=()) == replace(other, name="", title="", methods=())
+
 
 def frozen_setting(
     name: str,
@@ -151,6 +156,19 @@ class Paper:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What a study's answer is of: these methods over the reference, counted over settings.
+
+    `group` gives the words that follow the number of settings of a kind: `with a frozen encoder`. `noun`
+    names the methods where they are several.
+    """
+
+    methods: tuple[str, ...]
+    group: Callable[[Setting], str] = lambda _: ""
+    noun: str = "method"
+
+
+@dataclass(frozen=True)
 class Study:
     """A sweep plus its analysis. Candidates are chosen with `search_seeds`; results rest on all `seeds`.
 
@@ -160,8 +178,8 @@ class Study:
     None where the study names its encoders. `by_task`: its report has a table per task, for settings with
     different tasks. `by_epoch`: it has dev scores by epoch. `pairs`: its settings are pairs of tasks, whose
     titles these are, and its report is the matrix of gains. `by_relatedness`: its corpora are simulated, and
-    its report tells how scores depend on the relatedness planted there. Raises ValueError where it
-    contradicts itself.
+    its report tells how scores depend on the relatedness planted there. `asked`: what its answer is of, where
+    that is not its first setting. Raises ValueError where it contradicts itself.
     """
 
     name: str
@@ -180,6 +198,7 @@ class Study:
     pairs: Mapping[str, str] = field(default_factory=dict)
     by_relatedness: bool = False
     small: Mapping[str, Any] = field(default_factory=dict)
+    asked: Asked | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         method_names = [method.name for method in self.methods]

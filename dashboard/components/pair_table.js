@@ -2,6 +2,8 @@
 
 // Words stay readable (4.5 to 1) on a ground of at most this share of the theme's green or orange.
 const STRONGEST = 55
+// Names of at most so many letters stand level over cells on a narrow screen too.
+const SHORT = 9
 const ground = (share, least = 0) =>
   `color-mix(in srgb, var(${share < 0 ? "--st-orange-color" : "--st-green-color"}) ${Math.max(least, Math.min(1, Math.abs(share)) * STRONGEST)}%, var(--st-background-color))`
 
@@ -27,7 +29,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     buttons.set(at, button)
     return element("td", {}, button)
   }
-  const across = (name, short = name) => element("th", { scope: "col", title: name, className: data.rows.length <= 5 ? "level" : "" }, element("span", { textContent: short }))
+  const across = (name, short = name) => element("th", { scope: "col", title: name, className: data.rows.length <= 5 ? `level ${data.short.every((name) => name.length <= SHORT) ? "short" : ""}` : "" }, element("span", { textContent: short }))
   const head = element("tr", {}, element("th", { className: "corner", textContent: data.corner }),
     ...data.rows.map(({ name }, column) => across(name, data.short[column])))
   const rows = data.rows.map(({ name, colour, score }, row) =>

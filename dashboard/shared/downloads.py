@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from core.errors import MRNLabError
-from core.evaluation.comparison import EQUIVALENT
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER
 from core.paths import database_url
 from core.plain_text import spreadsheet_cell
 from core.report import ReportAsked, make_report
@@ -33,18 +33,26 @@ _MARKUP = replace(
     missing="",
     verdicts={**html.MARKUP.verdicts, EQUIVALENT: "≈ {}"},
 )
+_SHADED = replace(
+    _MARKUP,
+    verdicts={
+        **_MARKUP.verdicts,
+        **{word: f'<b class="{word} step-{{step}}">{{}}</b>' for word in (HIGHER, LOWER)},
+    },
+)
 
 
-def show_table(sheet: Sheet, *, alt: str, dots: Sequence[str] = ()) -> None:
+def show_table(sheet: Sheet, *, alt: str, dots: Sequence[str] = (), shaded: bool = False) -> None:
     """Draws the table without its caption, the number of seeds small after each score.
-    `dots` are the colours of the rows, from the first on, drawn before their names.
+    `dots` are the colours of the rows, from the first on, drawn before their names. `shaded`: the ground of a
+    gain or loss is the stronger the larger it is.
 
     As HTML: of `st.table` each cell is Markdown that the browser reads, a tenth of a second for a table.
     """
-    table = html.table_html(sheet, html.html_text(alt), markup=_MARKUP)
+    table = html.table_html(sheet, html.html_text(alt), markup=_SHADED if shaded else _MARKUP)
     for colour in dots:
         table = table.replace("<th scope=row>", f'<th scope=row class=dot style="--dot:{colour}">', 1)
-    st.html(f'<div class="sheet">{table}</div>')
+    st.html(f'<div class="sheet" style="--columns:{len(sheet.head) - 1}">{table}</div>')
 
 
 def data_table(

@@ -27,13 +27,13 @@ def study_state(study: Study, part: StudyOptions, record: Record | None) -> None
     """Draws the progress of the study, and the buttons that run it."""
     whole = replace(part, part=None)
     counts = resources.study_counts(whole)
-    methods, settings = (plural(len(things), noun) for things, noun in (
-        (study.methods, "method"), (study.settings, "setting"),
+    settings, methods, seeds = (plural(len(things), noun) for things, noun in (
+        (study.settings, "setting"), (study.methods, "method"), (study.seeds, "seed"),
     ))  # fmt: skip
-    st.caption(
-        f"{settings} ({', '.join(study.parts())}), {methods}, {plural(len(study.seeds), 'seed')}. "
-        f"{counts.done:,} of {plural(counts.total, 'run')} done in this store."
-    )
+    here = f"{counts.done or 'none'} {'are' if counts.done > 1 else 'is'} in this store"
+    every = f"{counts.total:,} runs"
+    recorded = f"{record.runs:,} of its {every} are recorded; {here}" if record else f"Of its {every} {here}"
+    st.caption(f"{settings}, {methods}, {seeds}. {recorded}.")
     if counts.active:
         st.progress(counts.done / counts.total)
     with st.container(horizontal=True, vertical_alignment="center"):

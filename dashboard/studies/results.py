@@ -12,14 +12,16 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED
 from core.evaluation.costs import COST_NOTE
 from core.registry import FULL
 from core.results.figures import forest_chart
 from core.studies import STUDIES, Study
-from core.studies.analysis import MEAN, RARE, Result, TableView, table_view
-from core.studies.answer import extremes, from_bases, headline, part_answer, unit
+from core.studies.analysis import MEAN, RARE, Result, TableView, joined, table_view
+from core.studies.answer import extremes, from_bases, headline, part_answer, study_answer, unit
+from core.studies.meaning import meaning
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
-from core.studies.study import ALPHA
+from core.studies.study import ALPHA, LABELS_KEPT
 from core.tasks.scores import scale_text
 from core.wording import about_time, capitalised, plural, uncapitalised
 from dashboard.components.charts import chart
@@ -32,6 +34,7 @@ from dashboard.shared.states import problem, show_answer, title
 from dashboard.studies.charts import GRID_PANELS, grid_chart
 from dashboard.studies.controls import launch_or_stop, study_state
 from dashboard.studies.views import (
+    BEST_OTHER,
     failures,
     gains_forest,
     grid_table,
@@ -58,6 +61,13 @@ _FEW = 3
 """So many settings are all opened from the start."""
 _MANY, _TALL = 16, 480
 """Beyond so many rows a table scrolls, within so many pixels."""
+_KEY = {
+    HIGHER: '<b class="higher">higher</b>',
+    LOWER: '<b class="lower">lower</b>',
+    UNDECIDED: '<span class="quiet">undecided</span>',
+    EQUIVALENT: "≈ equivalent",
+}
+"""How a table of differences shows each verdict, as HTML."""
 _COLUMNS = {"Study": 4, "Answer": 9}
 """The heads of the table of studies, with the widths of its columns."""
 
@@ -116,9 +126,12 @@ def _published(study: Study) -> None:
         axis, more = "Points over STL", " Filled: decided among the pairs of a main task."
     else:
         result = plainly_named(record.result(record.settings[0]))
-        words, setting, view = headline(result), result.setting.title, study_forest(result, (MEAN,))
+        first, setting, view = headline(result), result.setting.title, study_forest(result, (MEAN,))
+        asked = study_answer(record.definition, joined([record.result(each) for each in record.settings]))
+        words = asked or first
         axis = f"{capitalised(unit(result))} over {study.method(study.reference).in_sentence}"
-        more = f" {left_out(view)} more between them on its page." if left_out(view) else ""
+        shown, every = len(view.marks) - left_out(view), len(view.marks)
+        more = f" {shown} of {every} methods shown." * (shown < every) + f" {first}" * bool(asked)
     st.markdown(f"**{escape(words)}**")
     with st.container(gap="xxsmall"):
         st.html(small_forest(view, axis))
@@ -170,20 +183,24 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
             labelled=True,
         )
     of_part = [plainly_named(result) for result in results if result.setting.part == part]
+    joined_results = joined(of_part)
     scored_results = [result for result in of_part if has_scores(result)]
     options = replace(options, part=part)
     if study.pairs and record is not None and is_published:
         show_answer(gains_answer(record.gains(part), study.pairs), key="study_pairs")
-    elif sentence := part_answer(of_part):
-        show_answer(sentence, key="study_part")
-        st.markdown(escape(extremes(of_part)))
+    elif sentence := part_answer(joined_results):
+        asked = study_answer(study, joined_results)
+        show_answer(asked or sentence, key="study_part")
+        st.markdown(escape(" ".join([*[sentence] * bool(asked), extremes(joined_results)])))
     if not scored_results:
         where = "is recorded" if is_published else "has finished in this store"
         st.caption(f"No run of this part {where}.")
     elif study.by_relatedness:
         _grid(grid_table(of_part) if is_published else resources.study_grid(options), part)
-    if len(of_part) > 1:
-        _overview(study, of_part)
+    if len(joined_results) > 1:
+        _overview(study, joined_results)
+    if scored_results:
+        _meanings(joined_results)
     if (view := table_view(study, part, results)) is not None:
         _paper(view, study)
     if scored_results:
@@ -285,17 +302,32 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     if not any(MEAN in outcome.differences for result in results for outcome in result.outcomes):
         return
     reference = study.method(study.reference).in_sentence
-    sheet, in_one = overview(results)
-    with st.container(key="study_overview"), _scrolled(len(results)):
-        show_table(sheet, alt=f"Mean difference from {reference} by setting and method")
-    rest = f"In one setting alone: {escape('; '.join(in_one))}. Choose it below. " if in_one else ""
-    is_simulated = any("simulated:" in str(result.setting.base["corpus"]) for result in results)
-    alpha = ALPHA if is_simulated else ""
-    st.caption(
-        f"Mean difference from {escape(reference)} over a setting's tasks, in points. Green: higher. "
-        "Orange: lower. ≈: equivalent. Grey: undecided, by p corrected for the methods of a setting. "
-        f"{rest}{alpha}"
-    )
+    sheet = overview(results)
+    entries = [entry for block in sheet.blocks for _, row in block.rows for entry in row if entry is not None]
+    found = {entry.verdict for entry in entries if entry.is_defined}
+    words = [mark for verdict, mark in _KEY.items() if verdict in found]
+    words += ["– not run"] * any(entry.is_number and not entry.is_defined for entry in entries)
+    st.markdown(f"**Points over {escape(reference)}**")
+    st.html(f'<div class="sheet key">Mean over tasks: {", ".join(words)}.</div>')
+    others = "_others" * (BEST_OTHER in sheet.head)
+    with st.container(key=f"study_overview{others}"), _scrolled(sum(len(each.rows) for each in sheet.blocks)):
+        show_table(sheet, alt=f"Mean difference from {reference} by setting and method", shaded=True)
+    titles = " ".join(result.setting.title for result in results)
+    if "α" in titles or "labels kept" in titles:
+        st.caption(ALPHA if "α" in titles else capitalised(LABELS_KEPT.removeprefix("the share of ")))
+
+
+def _meanings(results: Sequence[Result]) -> None:
+    """Draws what each method of these settings is, folded."""
+    told = {
+        outcome.method.title: text
+        for result in results
+        for outcome in result.outcomes
+        if (text := meaning(outcome.method, result.setting.base))
+    }
+    if told:
+        with st.expander("What the methods are"):
+            st.markdown("\n".join(f"- **{escape(title)}**: {escape(text)}" for title, text in told.items()))
 
 
 def _chosen(results: Sequence[Result]) -> list[Result]:

@@ -12,18 +12,34 @@ from typing import Any
 
 import pandas as pd
 
-from core.evaluation.comparison import HIGHER, LOWER, Comparison
+from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED, Comparison
 from core.results.figures import Forest, Mark
-from core.studies.analysis import MEAN, RARE, Result
+from core.studies.analysis import MEAN, RARE, Outcome, Result
 from core.studies.simulator import point_of
 from core.transfer.gains import Gains
 from core.wording import capitalised, signed_points
-from jobs.reports.parts import SIGNED, Block, Entry, Sheet, difference_entry, mean_entry, p_entry, score_entry
+from jobs.reports.parts import (
+    SIGNED,
+    Block,
+    Entry,
+    Sheet,
+    difference_entry,
+    mean_entry,
+    number_text,
+    p_entry,
+    score_entry,
+)
 
+_ROOM = 0.05
+"""The share of an axis beyond its lowest and highest interval."""
 _STEPS = 2.5
 """An axis has at least so many steps from number to number."""
 _PARTED = ", "
 """What separates the parts of a setting's title."""
+BEST_OTHER = "Best other method"
+"""The head of the column of methods that are compared in one setting alone."""
+_SHADES = 3
+"""The number of grounds of gains and losses, from the smallest to the largest of a table."""
 _MOST, _LOWEST = 5, 2
 """A small forest has at most so many rows; of more it has so many of the lowest, and else the highest."""
 
@@ -76,7 +92,8 @@ def small_forest(view: Forest, axis: str) -> str:
     if left_out(view):
         marks = [*marks[: _MOST - _LOWEST], *marks[-_LOWEST:]]
     ends = [0.0, *(end for mark in marks for end in (mark.points, mark.low, mark.high) if end is not None)]
-    start, width = min(ends), max(ends) - min(ends) or 1.0
+    room = _ROOM * (max(ends) - min(ends))
+    start, width = min(ends) - room, max(ends) - min(ends) + 2 * room or 1.0
 
     def share(points: float) -> str:
         return f"{100 * (points - start) / width:.1f}%"
@@ -112,7 +129,7 @@ def _numbers(start: float, width: float) -> list[float]:
 def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
     """The paired differences of every method from the reference, on each target and in the mean."""
     shown = shown or targets(result)
-    others = [outcome for outcome in result.outcomes if outcome.method.name != result.reference]
+    others = ranked(result)
     marks = []
     for row, outcome in enumerate(others):
         for target in shown:
@@ -123,6 +140,16 @@ def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
     return Forest(titles, shown, result.outcome(result.reference).method.in_sentence, tuple(marks))
 
 
+def ranked(result: Result) -> list[Outcome]:
+    """The outcomes but the reference, the largest mean gain first, those without one last."""
+
+    def gain(outcome: Outcome) -> float:
+        return outcome.differences[MEAN].mean if MEAN in outcome.differences else -math.inf
+
+    others = [outcome for outcome in result.outcomes if outcome.method.name != result.reference]
+    return sorted(others, key=gain, reverse=True)
+
+
 def targets(result: Result) -> tuple[str, ...]:
     """The setting's targets, their mean where there are several, the rarer labels where known."""
     mean = (MEAN,) if len(result.setting.targets) > 1 else ()
@@ -130,11 +157,11 @@ def targets(result: Result) -> tuple[str, ...]:
     return (*result.setting.targets, *mean, *rare)
 
 
-def overview(results: Sequence[Result]) -> tuple[Sheet, list[str]]:
+def overview(results: Sequence[Result]) -> Sheet:
     """Settings × methods: the mean difference from the reference, with its verdict.
 
-    Settings are in blocks by what they share. Beside the table are the methods that are compared in one
-    setting alone: they have no column, which would be empty elsewhere.
+    Settings are in blocks by what they share. Methods that are compared in one setting alone share the last
+    column, `BEST_OTHER`. Blocks with the same settings are a grid, where one method is compared.
     """
     compared = [
         {o.method.title: o.differences[MEAN] for o in result.outcomes if MEAN in o.differences}
@@ -142,17 +169,42 @@ def overview(results: Sequence[Result]) -> tuple[Sheet, list[str]]:
     ]
     counts = Counter(title for by_method in compared for title in by_method)
     shown = [title for title, count in counts.most_common() if count > 1] or list(counts)
+    others = [title for title in counts if title not in shown]
+    largest = max((abs(delta.mean) for each in compared for delta in each.values()), default=0.0)
+
+    def cells(by_method: Mapping[str, Comparison]) -> tuple[Entry, ...]:
+        known = [_shaded(by_method.get(title), largest) for title in shown]
+        tried = [(by_method[title].mean, title) for title in others if title in by_method]
+        best = [_shaded(by_method[title], largest, title) for _, title in sorted(tried)[-1:]]
+        return (*known, *(best or [Entry("")] * bool(others)))
+
+    groups = _by_shared_words([result.setting.title for result in results])
+    places = list(groups.values())
+    if len(counts) == 1 and len(places) > 1 and len({tuple(place) for place in places}) == 1:
+        return Sheet.of(
+            ("Setting", *places[0]),
+            [
+                (group, *(_shaded(compared[place].get(shown[0]), largest) for place in rows.values()))
+                for group, rows in groups.items()
+            ],
+        )
     blocks = []
-    for group, rows in _by_shared_words([result.setting.title for result in results]).items():
-        cells = {name: tuple(map(_mark, map(compared[place].get, shown))) for name, place in rows.items()}
-        blocks.append(Block(group, tuple(cells.items())))
-    return Sheet(("Setting", *shown), tuple(blocks)), [title for title in counts if title not in shown]
+    for group, rows in groups.items():
+        blocks.append(Block(group, tuple((name, cells(compared[place])) for name, place in rows.items())))
+    return Sheet(("Setting", *shown, *[BEST_OTHER] * bool(others)), tuple(blocks))
 
 
-def _mark(difference: Comparison | None) -> Entry | None:
+def _shaded(difference: Comparison | None, largest: float, method: str = "") -> Entry:
+    """The entry of a difference with its step among differences up to `largest`; with `method` also named."""
     if difference is None:
-        return None
-    return Entry(100 * difference.mean, unit="points", verdict=difference.verdict, form=SIGNED)
+        return Entry(math.nan, verdict=UNDECIDED)
+    return Entry(
+        100 * difference.mean,
+        unit="points",
+        verdict=difference.verdict,
+        form=lambda points: f"{method} {number_text(points, SIGNED)}".lstrip(),
+        step=math.ceil(_SHADES * abs(difference.mean) / (largest or 1.0)),
+    )
 
 
 def _by_shared_words(titles: Sequence[str]) -> dict[str, dict[str, int]]:
@@ -198,7 +250,7 @@ def over_bases(result: Result) -> tuple[str, Sheet] | None:
     """
     named = [
         (outcome, result.outcome(outcome.method.base).method.in_sentence)
-        for outcome in result.outcomes
+        for outcome in ranked(result)
         if MEAN in outcome.from_base
     ]
     bases = list(dict.fromkeys(base for _, base in named))
@@ -219,7 +271,7 @@ def _compared(result: Result, shown: Sequence[str], target: str) -> Sheet:
     reference = result.outcome(result.reference).method.in_sentence
     has_learned = any(outcome.learned is not None for outcome in result.outcomes)
     rows: list[list[Any]] = []
-    for outcome in result.outcomes:
+    for outcome in (result.outcome(result.reference), *ranked(result)):
         # Fields are written as in the form, without the underscores of their names.
         chosen = f" ({outcome.chosen.replace('_', ' ')})" if outcome.chosen else ""
         scores = (

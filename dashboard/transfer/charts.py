@@ -26,11 +26,14 @@ def seeds_chart(gains: Sequence[Gain], colours: Mapping[str, str], chosen: Pair 
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
     ends = [0.0, *(value for gain in gains for value in (*gain.by_seed.values(), *(gain.interval or ())))]
     close = _CLOSE * (max(ends) - min(ends))
+    is_stacked = False
     for row, gain in enumerate(gains):
+        places = _stacked([*gain.by_seed.values()], close)
+        is_stacked |= any(places)
         chart.add(
             "scatter",
             x=[100 * value for value in gain.by_seed.values()],
-            y=[row + _BELOW + _STEP * place for place in _stacked([*gain.by_seed.values()], close)],
+            y=[row + _BELOW + _STEP * place for place in places],
             mode="markers",
             marker={"size": 7, "color": MUTED, "symbol": "line-ns-open", "line": {"width": 2}},
             text=[f"seed {seed}: {signed_points(value)}" for seed, value in gain.by_seed.items()],
@@ -52,7 +55,8 @@ def seeds_chart(gains: Sequence[Gain], colours: Mapping[str, str], chosen: Pair 
             error_x=interval([100 * gain.mean], [100 * low], [100 * high], colour),
             hovertemplate=f"{plotly_text(gain.sentence)}<extra></extra>",
         )
-    chart.layout["xaxis"] = axis("Gain in points; a tick per seed; hollow: undecided", tickformat="~g")
+    ticks = f"a tick per seed{', taller: two seeds' * is_stacked}"
+    chart.layout["xaxis"] = axis(f"Gain in points; {ticks}; hollow: undecided", tickformat="~g")
     names = [
         f"<b>{name}</b>" if (gain.main, gain.aux) == chosen else name
         for gain in gains

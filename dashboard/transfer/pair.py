@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import pandas as pd
 import streamlit as st
 
 from core.evaluation.mistakes import errors
@@ -26,7 +27,7 @@ from jobs.reports.parts import Entry, Form, Sheet, number_text
 from jobs.reports.transfer import PairGroup
 from jobs.studies.evidence import Evidence
 
-_MOST_CHANGES = 10
+_FIRST_CHANGES, _MOST_CHANGES = 5, 25
 
 
 def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, str]) -> None:
@@ -97,15 +98,21 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
         st.caption(f"The same mistakes under STL and MTL, over {seeds}.")
         return
     st.markdown(views.label_sentence(stl, mtl))
+    st.caption(f"Counts on the test sentences, over {seeds}. ✓: fewer mistakes. ✕: more.")
+    first, rest = changed.iloc[:_FIRST_CHANGES], changed.iloc[_FIRST_CHANGES:_MOST_CHANGES]
+    _mistakes(first, task)
+    if len(rest):
+        with st.expander(f"The next {len(rest)} of {plural(len(changed), 'change')}"):
+            _mistakes(rest, task)
+
+
+def _mistakes(changed: pd.DataFrame, task: str) -> None:
     head, forms = tuple(changed.columns), tuple[Form, ...]((",d", ",d", _change_text))
     rows = [
         (mistake, *(Entry(count, form=form) for count, form in zip(counts, forms, strict=True)))
-        for mistake, *counts in changed.head(_MOST_CHANGES).itertuples(index=False)
+        for mistake, *counts in changed.itertuples(index=False)
     ]
     show_table(Sheet.of(head, rows), alt=f"The mistakes on {task} that change most from STL to MTL")
-    count = plural(len(changed), "change")
-    shown = f"The {_MOST_CHANGES} largest of {count}" if len(changed) > _MOST_CHANGES else count
-    st.caption(f"{shown} in counts on the test sentences, over {seeds}. ✓: fewer mistakes. ✕: more.")
 
 
 def _change_text(change: float) -> str:

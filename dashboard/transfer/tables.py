@@ -86,7 +86,8 @@ def _train_longer(group: PairGroup, nothing: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         show_note(escape(nothing), width="content")
         st.page_link(
-            "launch/page.py", label=f"Train them for {epochs} epochs", icon=":material/rocket_launch:",
+            "launch/page.py", label=f"Train these runs again for {epochs} epochs",
+            icon=":material/rocket_launch:",
             query_params={"clone": ",".join(map(str, sorted(ids))), "epochs": str(epochs)},
         )  # fmt: skip
 

@@ -74,8 +74,8 @@ def caution(gains: Gains) -> str:
     return (
         "Gain: test score of MTL of the two tasks less STL of the main one, paired by seed "
         f"({seeds_text(gains)}), with the 95% interval of each pair alone. Coloured: decided, by p corrected "
-        "for the pairs of a main task (Holm); so an interval without zero can be undecided. A cell's title "
-        "has its p."
+        "for the pairs of a main task (Holm); so an interval without zero can be undecided. Point at a cell "
+        "for its p."
     )
 
 
@@ -283,7 +283,7 @@ def changes(stl: Errors, mtl: Errors) -> pd.DataFrame:
     made = mistakes(stl, mtl)
     texts = map(mistake_text, made["gold"], made["predicted"])
     counts = (stl.seeds * made[["A", "B"]]).round().astype(int)
-    frame = pd.DataFrame({"Mistake": list(texts), "STL": counts["A"], "MTL": counts["B"]})
+    frame = pd.DataFrame({"Correct → predicted": list(texts), "STL": counts["A"], "MTL": counts["B"]})
     frame["Change"] = frame["MTL"] - frame["STL"]
     frame = frame[frame["Change"] != 0]
     return frame.iloc[frame["Change"].abs().argsort(kind="stable")[::-1]]

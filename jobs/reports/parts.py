@@ -33,6 +33,7 @@ class Entry:
     n          the number of seeds
     verdict    of a difference, where the table has no column for it
     is_quoted  a figure that others have published; `verdict` then compares ours with it
+    step       of a verdict: how large its difference is in the table, 1 to 3, for a page that shades it
     """
 
     value: float | str
@@ -43,6 +44,7 @@ class Entry:
     form: Form = "z.2f"
     bold: bool = False
     is_quoted: bool = False
+    step: int = 0
 
     @property
     def is_number(self) -> bool:

@@ -113,7 +113,7 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
     """The strongest decided gain and loss, and how many pairs have another verdict, as plain text.
 
     Pairs whose main task learned nothing are counted by themselves, with its name. Where fewer are decided by
-    p corrected over all pairs, it says how many; where none is, it says so first.
+    p corrected over all pairs, it says how many; where none is, it names the strongest effect alone.
     """
     every = list(gains.pairs.values())
     pairs = plural(len(every), "pair")
@@ -129,7 +129,7 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
         f"{count}{f' of {pairs}' if effects and index == 0 else ''} {verbs[count > 1]}"
         for index, (count, verbs) in enumerate(counted)
     ]
-    rest = ", ".join(others)
+    rest, learned_nothing = ", ".join(others), ""
     if nothing:
         tasks = dict.fromkeys((names or {}).get(gain.main, gain.main) for gain in nothing)
         count = f" {len(nothing)}" * (len(nothing) > 1)
@@ -138,12 +138,23 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
     if not effects:
         seeds = f"Of {pairs} none is decided yet ({seeds_text(gains)})"
         return f"{seeds}: {rest}." if nothing or len(others) > 1 else f"{seeds}."
-    found = "; ".join(_strongest(word, alike, names or {}, relative) for word, alike in effects)
     over_all = sum(difference.is_decided for difference in gains.over_all.values())
+    decided = sum(len(alike) for _, alike in effects)
     if not over_all:
-        found = f"Over all {pairs} none is decided (Holm). Over those of each main task, {found}"
+        finite = [each for _, alike in effects for each in alike if math.isfinite(each.relative)] or [
+            each for _, alike in effects for each in alike
+        ]
+        best = max(finite, key=lambda each: abs(each.amount(relative=relative)))
+        main, aux = ((names or {}).get(task, task) for task in (best.main, best.aux))
+        found = (
+            f"{decided} of {pairs} {'shows' if decided == 1 else 'show'} an effect among those of a main "
+            f"task, {main} beside {aux}{' most' * (decided > 1)} ({amount_text(best, relative=relative)})"
+        )
+        learned = f"; {learned_nothing}" * bool(nothing)
+        return f"{found}; over all pairs none is decided (Holm){learned}."
+    found = "; ".join(_strongest(word, alike, names or {}, relative) for word, alike in effects)
     sentence = f"{found}. {rest}." if rest else f"{found}."
-    if over_all in (0, sum(len(alike) for _, alike in effects)):
+    if over_all == decided:
         return sentence
     return f"{sentence} Over all {pairs} {over_all} {_IS[over_all > 1]} decided (Holm)."
 

@@ -271,8 +271,8 @@ def sheets(app: AppTest) -> list[Any]:  # tables, of which pandas does not know 
 
 _MARKS = {
     "b": r"**\1**",
-    'b class="higher"': r":red[**\1**]",
-    'b class="lower"': r":blue[**\1**]",
+    'b class="higher[^"]*"': r":red[**\1**]",
+    'b class="lower[^"]*"': r":blue[**\1**]",
     'span class="quiet"': r":gray[\1]",
 }
 

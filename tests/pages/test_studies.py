@@ -22,13 +22,14 @@ from core.figures import TEXT
 from core.results.figures import Forest, Mark, forest_chart
 from core.store import RunState, Store
 from core.studies import STUDIES, Method, Study
-from core.studies.analysis import MEAN, FinalScores, Result, analyse
+from core.studies.analysis import MEAN, FinalScores, Result, analyse, joined
 from core.studies.answer import answer, from_bases, headline, recorded_runs
 from core.studies.dissertation import BASE_SIZE, for_encoder
 from core.studies.recorded import PAIRS, records_of
 from core.studies.study import DevByRun, with_runs
 from core.wording import capitalised
 from dashboard.studies.views import (
+    BEST_OTHER,
     failures,
     gains_forest,
     has_scores,
@@ -85,11 +86,11 @@ class TestViews:
 
     def test_the_forest_has_a_mark_per_family_and_target(self) -> None:
         view = study_forest(result(toy()))
-        assert (view.rows, view.reference) == (("STL", "MRN"), "MTL")
+        assert (view.rows, view.reference) == (("MRN", "STL"), "MTL")
         assert view.targets == ("pos", "ner", "mean")
         marks = [(mark.row, mark.target) for mark in view.marks]
         assert marks == list(itertools.product((0, 1), view.targets))
-        mean = view.marks[-1]
+        mean = view.marks[2]
         assert mean.points == pytest.approx(5.2)
         assert mean.low is not None
         assert mean.high is not None
@@ -98,7 +99,7 @@ class TestViews:
 
     def test_a_small_forest_has_a_row_per_method_and_escapes_their_names(self) -> None:
         view = study_forest(result(toy()), ("mean",))
-        drawn = small_forest(replace(view, rows=("<b>STL</b>", "MRN")), "<i>F1</i> over MTL")
+        drawn = small_forest(replace(view, rows=("MRN", "<b>STL</b>")), "<i>F1</i> over MTL")
         assert "<b>" not in drawn
         assert "&lt;i&gt;F1&lt;/i&gt; over MTL" in drawn
         assert re.findall(r'<th scope="row">(.*?)</th>', drawn) == ["MRN", "&lt;b&gt;STL&lt;/b&gt;"]
@@ -113,20 +114,31 @@ class TestViews:
         assert re.findall('class="tick"[^>]*>(.*?)<', drawn) == ["−4", "−2", "0", "+2", "+4"]
         assert (left_out(view), left_out(replace(view, marks=marks[:5]))) == (4, 0)
 
-    def test_settings_stand_under_what_they_share_and_a_method_of_one_setting_has_no_column(self) -> None:
+    def test_settings_stand_under_what_they_share_and_the_best_method_of_one_setting_is_named(self) -> None:
         record = records_of("priors")[0]
-        sheet, in_one = overview([record.result(each) for each in record.settings if each.part == "pooling"])
+        parts = [record.result(each) for each in record.settings if each.part == "pooling"]
+        sheet = overview(joined(parts))
         assert [(block.title, len(block.rows)) for block in sheet.blocks] == [
             ("", 2),
-            ("NER, 500 words, beside five simulated tasks", 6),
+            ("NER, 500 words, beside five simulated tasks", 5),
             ("UPOS of LinES, 500 words, beside five simulated tasks", 2),
             ("POS of two corpora", 2),
         ]
-        assert sum(len(block.rows) for block in sheet.blocks) == 12
-        assert "Pooled" in sheet.head
-        assert "Ridge" in in_one
-        assert {"Ridge", "Paper"}.isdisjoint(sheet.head)
-        assert all(any(row[1]) for block in sheet.blocks for row in block.rows)
+        assert sheet.head[-1] == BEST_OTHER
+        assert {"Ridge", "Paper, tasks"}.isdisjoint(sheet.head)
+        rows = [row for block in sheet.blocks for _, row in block.rows]
+        best = [row[-1] for row in rows if row[-1] is not None and row[-1].is_defined]
+        assert [(entry.text, entry.verdict, entry.step) for entry in best] == [
+            ("Paper, tasks +16.17", "higher", 3)
+        ]
+        assert {entry.text for row in rows for entry in row if entry is not None and entry.is_number} >= {"–"}
+
+    def test_settings_of_one_method_that_differ_in_two_values_are_a_grid(self) -> None:
+        record = records_of("simulator")[0]
+        sheet = overview([record.result(each) for each in record.settings if each.part == "balanced"])
+        assert sheet.head == ("Setting", *(f"α = {alpha}" for alpha in ("0.2", "0.6", "0.8", "0.93", "1")))
+        assert next(name for name, _ in sheet.blocks[0].rows) == "NER on 500 words, 1 artificial task"
+        assert len(sheet.blocks[0].rows) == 12
 
     def test_decided_pairs_are_the_rows_of_a_forest_of_gains(self) -> None:
         gains = records_of("transfer")[0].gains(PAIRS)
@@ -233,9 +245,9 @@ class TestLaunch:
         assert app.segmented_control(key="results").value == "published"
         (drawn,) = figures(app, "forest_mtl")
         assert [name.replace("<br>", " ") for name in drawn["layout"]["yaxis"]["ticktext"]] == [
-            "An embedding at the input",
-            "An embedding in the attention",
             "A projected embedding",
+            "An embedding in the attention",
+            "An embedding at the input",
         ]
         assert "All studies" in labels(app, "page_link")
         app.button(key=f"add_{study.name}").click().run()

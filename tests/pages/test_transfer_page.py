@@ -83,8 +83,8 @@ class TestViews:
         gains = measured(a_b=(0.02, -0.02, 0.0), b_a=(-0.02, 0.02, 0.0), c_a=(0.01, 0.013, 0.017))
         assert gains.pairs["c", "a"].is_decided
         assert answer(gains) == (
-            "Over all 3 pairs none is decided (Holm). Over those of each main task, c gains 1.33 points "
-            "beside a. 2 of 3 pairs are undecided."
+            "1 of 3 pairs shows an effect among those of a main task, c beside a (+1.33 points); "
+            "over all pairs none is decided (Holm)."
         )
 
     def test_a_head_that_learned_nothing_decides_nothing(self) -> None:
@@ -303,7 +303,7 @@ def test_the_matrix_and_one_pair(open_page: Open, pairs: Filled) -> None:
     assert "**ner** beside pos" in words(app)
     assert "**pos** beside ner" in words(app)
     changes = [table for table in sheets(app) if "Change" in table.columns]
-    assert [len(table) for table in changes] == [10, 10]
+    assert [len(table) for table in changes][::2] == [5, 5]  # the rest is folded
     app.selectbox(key="aux").set_value("ner").run()
     assert "Choose two different tasks." in words(app)
     points = table["cells"][0][1]["text"]

@@ -10,8 +10,10 @@ import pytest
 
 from core.studies import STUDIES, Method
 from core.studies.analysis import MEAN, Outcome, Result, with_differences
-from core.studies.answer import extremes, from_bases, headline, part_answer
-from core.studies.recorded import RECORDS, Record
+from core.studies.answer import extremes, from_bases, headline, part_answer, study_answer
+from core.studies.meaning import meaning
+from core.studies.recorded import RECORDS, Record, records_of
+from core.studies.study import Asked
 from tests.studying import setting, study
 
 _UP, _DOWN, _WIDE, _SAME = (0.101, 0.1, 0.099), (-0.201, -0.2, -0.199), (0.3, -0.2, 0.01), (0.0, 1e-5, -1e-5)
@@ -82,6 +84,43 @@ def test_a_part_is_answered_by_how_often_the_best_wins_and_the_worst_loses() -> 
     alone = [made(a=_UP), made(a=_DOWN)]
     assert part_answer(alone) == "The a beats MTL in 1 of 2 settings and loses in 1 of 2 settings."
     assert part_answer([made(a=_UP), made(a=_WIDE)]) == "The a beats MTL in 1 of 2 settings; undecided in 1."
+
+
+def test_what_none_wins_is_not_said_to_lose_itself() -> None:
+    assert part_answer([made(a=_DOWN), made(a=_WIDE)], "way") == (
+        "No way beats MTL in any of 2 settings; the a loses in 1 of 2 settings."
+    )
+
+
+def test_a_study_says_of_which_methods_and_kinds_of_settings_its_answer_is() -> None:
+    kinds = iter(["with many words", "with few words"])
+    asked = replace(study(), asked=Asked(("a",), lambda _: next(kinds)))
+    assert study_answer(study(), [made(a=_UP)]) == study_answer(asked, [made(b=_UP)]) == ""
+    assert study_answer(asked, [made(a=_UP, b=_DOWN), made(a=_WIDE, b=_UP)]) == (
+        "The a beats MTL in 1 of 1 settings with many words and 0 of 1 with few words (+10.0 points)."
+    )
+    published = records_of("dissertation")[0]
+    answer = study_answer(published.definition, [published.result(each) for each in published.settings])
+    assert answer.startswith(
+        "No run over the encoders of the published figures is recorded. Over minilm, MRN"
+    )
+
+
+def test_methods_that_change_one_thing_are_named_by_their_verdicts() -> None:
+    record = records_of("priors")[0]
+    assert from_bases(record.result(record.settings[0])) == (
+        "MRN with the published prior (+9.4 F1), MRN with the relational prior (+8.4) and a fixed task "
+        "correlation (+6.0) beat one head for all tasks. 5 seeds."
+    )
+
+
+def test_a_method_is_described_by_the_fields_of_its_runs() -> None:
+    record = records_of("priors")[0]
+    (first, *_) = record.settings
+    texts = {name: meaning(each, first.base) for name, each in record.definition.methods_in(first).items()}
+    assert all(texts.values())
+    assert len(set(texts.values())) == len(texts)
+    assert "tasks alone" in texts["mrn"]
 
 
 def test_the_largest_gain_and_loss_of_a_part_are_named_with_their_settings() -> None:
