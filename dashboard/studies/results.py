@@ -189,9 +189,8 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
     if study.pairs and record is not None and is_published:
         show_answer(gains_answer(record.gains(part), study.pairs), key="study_pairs")
     elif sentence := part_answer(joined_results):
-        asked = study_answer(study, joined_results)
-        show_answer(asked or sentence, key="study_part")
-        st.markdown(escape(" ".join([*[sentence] * bool(asked), extremes(joined_results)])))
+        show_answer(study_answer(study, joined_results) or sentence, key="study_part")
+        st.markdown(escape(extremes(joined_results)))
     if not scored_results:
         where = "is recorded" if is_published else "has finished in this store"
         st.caption(f"No run of this part {where}.")
