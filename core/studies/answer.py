@@ -114,7 +114,7 @@ def _counted(results: Sequence[Result], group: Callable[[Setting], str]) -> str:
         by_group.setdefault(group(result.setting), []).append(delta)
     reference = results[0].outcome(results[0].reference).method.in_sentence
     every = [delta for deltas in by_group.values() for delta in deltas]
-    clauses = []
+    clauses: list[str] = []
     for verdict in (HIGHER, LOWER):
         decided = sorted((delta for delta in every if delta.verdict == verdict), key=lambda delta: delta.mean)
         counts = [
@@ -252,7 +252,7 @@ def _compared_with(base: str, differences: Mapping[str, Comparison], points: str
         return _beaten(differences, base, points)
     ordered = sorted(differences.items(), key=lambda named: -named[1].mean)
     units = iter([f" {points}"])
-    clauses = []
+    clauses: list[str] = []
     for verdict, verb in _GROUPS.items():
         of_verdict = [(name, delta) for name, delta in ordered if delta.verdict == verdict]
         named = [f"{name} ({_shown(delta)}{next(units, '')})" for name, delta in of_verdict]

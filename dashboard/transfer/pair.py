@@ -99,8 +99,8 @@ def _changes(group: PairGroup, gain: Gain, runs: Mapping[int, Run]) -> None:
         return
     st.markdown(views.label_sentence(stl, mtl))
     st.caption(f"Counts on the test sentences, over {seeds}. ✓: fewer mistakes. ✕: more.")
-    first, rest = changed.iloc[:_FIRST_CHANGES], changed.iloc[_FIRST_CHANGES:_MOST_CHANGES]
-    _mistakes(first, task)
+    rest = changed.iloc[_FIRST_CHANGES:_MOST_CHANGES]
+    _mistakes(changed.iloc[:_FIRST_CHANGES], task)
     if len(rest):
         with st.expander(f"The next {len(rest)} of {plural(len(changed), 'change')}"):
             _mistakes(rest, task)

@@ -133,25 +133,21 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
     if nothing:
         tasks = dict.fromkeys((names or {}).get(gain.main, gain.main) for gain in nothing)
         count = f" {len(nothing)}" * (len(nothing) > 1)
-        learned_nothing = f"{all_of(list(tasks))} learned nothing in the other{count}"
-        rest = "; ".join(filter(None, [rest, learned_nothing]))
+        learned_nothing = f"; {all_of(list(tasks))} learned nothing"
+        rest = f"{rest}{learned_nothing} in the other{count}".removeprefix("; ")
     if not effects:
         seeds = f"Of {pairs} none is decided yet ({seeds_text(gains)})"
         return f"{seeds}: {rest}." if nothing or len(others) > 1 else f"{seeds}."
     over_all = sum(difference.is_decided for difference in gains.over_all.values())
     decided = sum(len(alike) for _, alike in effects)
     if not over_all:
-        finite = [each for _, alike in effects for each in alike if math.isfinite(each.relative)] or [
-            each for _, alike in effects for each in alike
-        ]
-        best = max(finite, key=lambda each: abs(each.amount(relative=relative)))
+        best = max((gain for _, alike in effects for gain in alike), key=lambda gain: abs(gain.mean))
         main, aux = ((names or {}).get(task, task) for task in (best.main, best.aux))
         found = (
             f"{decided} of {pairs} {'shows' if decided == 1 else 'show'} an effect among those of a main "
             f"task, {main} beside {aux}{' most' * (decided > 1)} ({amount_text(best, relative=relative)})"
         )
-        learned = f"; {learned_nothing}" * bool(nothing)
-        return f"{found}; over all pairs none is decided (Holm){learned}."
+        return f"{found}; over all pairs none is decided (Holm){learned_nothing}."
     found = "; ".join(_strongest(word, alike, names or {}, relative) for word, alike in effects)
     sentence = f"{found}. {rest}." if rest else f"{found}."
     if over_all == decided:
