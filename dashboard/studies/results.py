@@ -62,12 +62,12 @@ _FEW = 3
 _MANY, _TALL = 16, 480
 """Beyond so many rows a table scrolls, within so many pixels."""
 _KEY = {
-    HIGHER: '<b class="higher">higher</b>',
-    LOWER: '<b class="lower">lower</b>',
-    UNDECIDED: '<span class="quiet">undecided</span>',
+    HIGHER: ":green[**higher**]",
+    LOWER: ":orange[**lower**]",
+    UNDECIDED: ":gray[undecided]",
     EQUIVALENT: "≈ equivalent",
 }
-"""How a table of differences shows each verdict, as HTML."""
+"""How a table of differences shows each verdict, as Markdown."""
 _COLUMNS = {"Study": 4, "Answer": 9}
 """The heads of the table of studies, with the widths of its columns."""
 
@@ -307,7 +307,7 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     words = [mark for verdict, mark in _KEY.items() if verdict in found]
     words += ["– not run"] * any(entry.is_number and not entry.is_defined for entry in entries)
     st.markdown(f"**Points over {escape(reference)}**")
-    st.html(f'<div class="sheet key">Mean over tasks: {", ".join(words)}.</div>')
+    st.caption(f"Mean over tasks: {', '.join(words)}.")
     others = "_others" * (BEST_OTHER in sheet.head)
     with st.container(key=f"study_overview{others}"), _scrolled(sum(len(each.rows) for each in sheet.blocks)):
         show_table(sheet, alt=f"Mean difference from {reference} by setting and method", shaded=True)
