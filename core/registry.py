@@ -187,11 +187,12 @@ class PriorSpec:
     `lambda_` and `learn` hold where the encoder is trained; over a frozen one `frozen_lambda` and
     `frozen_learn` do, and where all of it is trained `full_lambda`, where they are set. `has_scales`: whether
     its covariances start at, and are regularised towards, matrices that `shrinkage`, `task_correlation` and
-    `label_scale` describe.
+    `label_scale` describe. `title` is its name in sentences, where that is not the one it is registered by.
     """
 
     description: str
     lambda_: float
+    title: str = ""
     learn: tuple[str, ...] = MODES
     frozen_lambda: float | None = None
     frozen_learn: tuple[str, ...] | None = None
@@ -221,8 +222,9 @@ PRIORS: dict[str, PriorSpec] = {
         lambda_=1e-3,
     ),
     "paper": PriorSpec(
-        "The procedure of Long and others (2017), kept for comparison. Its penalty can vanish.",
+        "The published procedure (Long and others, 2017), kept for comparison. Its penalty can vanish.",
         lambda_=5e-2,
+        title="published",
         has_scales=False,
     ),
 }

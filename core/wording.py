@@ -138,6 +138,10 @@ def duration(seconds: float | None) -> str:
         return "under 1 s"
     if seconds < 90:
         return f"{seconds:.0f} s"
+    return _in_minutes(seconds)
+
+
+def _in_minutes(seconds: float) -> str:
     minutes = round(seconds / 60)
     if minutes < 90:
         return f"{minutes} min"
@@ -154,11 +158,22 @@ def about_time(seconds: float) -> str:
 
 def span(least: float, most: float) -> str:
     """Two durations in seconds as a range: `15 to 35 min`, `40 s to 2 min`; one if they read the same."""
-    first, last = duration(least), duration(most)
+    return _range(duration(least), duration(most))
+
+
+def _range(first: str, last: str) -> str:
     if first == last:
         return first
     value, _, unit = first.partition(" ")
     return f"{value if unit == last.partition(' ')[2] else first} to {last}"
+
+
+def rough_span(least: float, most: float) -> str:
+    """An estimated range of seconds in whole minutes: `about 1 to 6 min`, `up to 6 min`, `under 1 min`."""
+    if most < 60:
+        return "under 1 min"
+    first, last = _in_minutes(least), _in_minutes(most)
+    return f"about {_range(first, last)}" if least > 30 else f"up to {last}"
 
 
 def size(number_of_bytes: float) -> str:

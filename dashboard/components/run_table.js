@@ -19,10 +19,11 @@ function content(column, place) {
   return [...words, ...bars]
 }
 
-// The cell of a line in a column, and that of its note.
-function cells(column, place) {
-  const cell = element("td", column.bold.includes(place) ? `${column.kind} best` : column.kind, ...content(column, place))
-  return column.notes.length ? [cell, element("td", "note", column.notes[place])] : [cell]
+// The cell of a line in a column. Notes are as wide as the longest, so that what stands before them is aligned.
+function cell(column, place) {
+  const letters = Math.max(0, ...column.notes.map((note) => note.length))
+  const note = letters ? [element("span", { className: "note", style: { "--letters": letters } }, column.notes[place])] : []
+  return element("td", column.bold.includes(place) ? `${column.kind} best` : column.kind, ...content(column, place), ...note)
 }
 
 // The places of the lines as the reader sorted them; those without a value are last.
@@ -120,7 +121,7 @@ export default function ({ data, key: name, parentElement, setTriggerValue }) {
   const rows = lines.map((line, place) => {
     const link = reached(`link ${line.runs}`, element("a", { href: `run?id=${line.runs}`, onclick: open(line) }, line.name))
     return element("tr", "", element("td", "box", element("label", "", boxes[place])), element("th", { className: "name", scope: "row" }, link, ...(state ? [element("div", "under", ...content(state, place))] : [])),
-      ...withBlank(data.columns.map((column) => cells(column, place))).flat(), element("td", "rest"))
+      ...withBlank(data.columns.map((column) => cell(column, place))), element("td", "rest"))
   })
 
   const sortBy = ({ name: column, values }) => {
@@ -134,7 +135,7 @@ export default function ({ data, key: name, parentElement, setTriggerValue }) {
   const heads = columns.map((column) => {
     const button = reached(`head ${column.name}`, element("button", { type: "button", onclick: () => sortBy(column) }, element("span", "", column.head)))
     if (column.help) explain(button, column.help, tip)
-    return element("th", { className: column.kind, scope: "col", colSpan: column.notes.length ? 2 : 1 }, button)
+    return element("th", { className: column.kind, scope: "col" }, button)
   })
   const arrange = () => {
     const sort = sorts.get(name)

@@ -60,7 +60,7 @@ from dashboard.shared import resources
 from dashboard.shared.newcomers import fold, say
 from dashboard.shared.selection import link_to_runs
 from dashboard.shared.states import field_problem, show_note, show_reason
-from dashboard.text import coloured, escape
+from dashboard.text import coloured, escape, with_code
 from dashboard.theme import PARADIGM_NAMES
 
 _NO_UNIT = (
@@ -229,19 +229,29 @@ def _fill_table() -> None:
 
 def captions(texts: Mapping[str, str]) -> None:
     """A description of each of the chosen options."""
-    st.caption("  \n".join(f"**{escape(name)}** {escape(text)}" for name, text in texts.items()))
+    st.caption("  \n".join(f"**{escape(name)}** {with_code(text)}" for name, text in texts.items()))
 
 
-def _explained_picks(field: str, label: str, ask: str, texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Picks of a field, each chosen one with its text; `ask` opens those of all, the default marked."""
+def _explained_picks(
+    field: str,
+    label: str,
+    ask: str,
+    texts: Mapping[str, str],
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[str, ...]:
+    """Picks of a field, each chosen one with its text; `ask` opens those of all, the default marked.
+
+    `names` says how options are written where not as they are, which the text then says.
+    """
+    texts = {name: text + f" Commands name it `{name}`." * (name in names) for name, text in texts.items()}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         with st.container(width="content"):
-            chosen = picks(field, label)
+            chosen = picks(field, label, names=names)
         with st.popover(ask, type="tertiary", key=f"launch_about_{field}"):
             for name, text in texts.items():
                 default = " :gray-badge[Default]" * (name in START[field])
-                st.markdown(f"**{escape(name)}**{default}  \n{escape(text)}")
-    captions({name: texts[name] for name in chosen if name in texts})
+                st.markdown(f"**{escape(names.get(name, name))}**{default}  \n{with_code(text)}")
+    captions({names.get(name, name): texts[name] for name in chosen if name in texts})
     return chosen
 
 
@@ -367,9 +377,11 @@ def _prior(
 ) -> _Lists:
     """Draws the fields of MRN. An error in the file of a mapping goes to `problems`."""
     with st.container(border=True, gap="small"):
-        texts = {name: spec.description for name in OPTIONS["prior"] if (spec := prior_spec(name))}
+        specs = {name: spec for name in OPTIONS["prior"] if (spec := prior_spec(name))}
+        texts = {name: spec.description for name, spec in specs.items()}
+        names = {name: spec.title for name, spec in specs.items() if spec.title}
         with _field(slots, "prior"):
-            priors = _explained_picks("prior", "Prior of MRN", "Compare the priors", texts)
+            priors = _explained_picks("prior", "Prior of MRN", "Compare the priors", texts, names)
         left, right = st.columns(2, vertical_alignment="bottom")
         with _field(slots, "lambda", left):
             strengths = automatic({**lists, "prior": priors})["lambda"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.wording import plural
 from dashboard.launch.address import fill_in_pairs, open_link, write_link
 from dashboard.launch.draft import plan
 from dashboard.launch.form import form
@@ -30,7 +31,8 @@ def cards(*, is_new: bool) -> None:
                 st.caption(preset.description)
                 st.space("stretch")
                 is_first = preset is TRY_IT
-                launch_button(preset, "Try it" if is_first else "Launch", primary=is_first and is_new)
+                label = "Try it" if is_first else f"Launch {plural(len(preset.configs), 'run')}"
+                launch_button(preset, label, primary=is_first and is_new)
         with st.container(border=True, height="stretch", gap="xxsmall"):
             st.markdown("**Which tasks help which?**")
             st.caption("Each task chosen below alone and with each other one, STL and MTL, 5 seeds.")
@@ -40,8 +42,8 @@ def cards(*, is_new: bool) -> None:
 
 title(
     "Launch",
-    "Start from a question, or say below what to train. Give a field several values, and each is trained. "
-    "Runs train in the background, whether or not this page stays open.",
+    "Start from a question, or say below what to train: each task alone (STL), one shared encoder "
+    "(MTL), or shared with learned relations (MRN). Runs train in the background.",
 )
 open_link(resources.store())
 held_banner(resources.store(), launching=True)

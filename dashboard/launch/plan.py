@@ -19,7 +19,7 @@ from core.paths import database_url
 from core.recording.resolve import with_absolute_paths
 from core.results.naming import shortest_names
 from core.store.types import Run, RunState
-from core.wording import about_time, capitalised, duration, plural, size, span
+from core.wording import about_time, capitalised, duration, plural, rough_span, size, span
 from dashboard.launch.address import add_bilstm, command, use_minilm
 from dashboard.launch.draft import Draft, Plan, form_sentence
 from dashboard.launch.form import anchor, show_error
@@ -144,7 +144,7 @@ def launch_plan(draft: Draft, planned: Plan, slots: Mapping[str, DeltaGenerator]
         )
         if isinstance(error, EncoderError):
             st.button("Use minilm instead", icon=":material/swap_horiz:", on_click=use_minilm)
-        _button(draft, planned.configs, f"Launch {runs}", disabled=True)
+        _button(draft, planned.configs, f"Launch {runs}", "", disabled=True)
         _table(plan_rows(planned.configs, [None] * len(planned.configs), None))
 
 
@@ -205,7 +205,9 @@ def _planned(
             help="Trains them anew, with the same seeds. For other runs change the form.",
         )
     else:
-        _heading(len(runs), len(new), time)
+        about = "" if time.seconds is None else about_time(time.seconds)
+        about = rough_span(*time.rough) if time.rough else about
+        _heading(len(runs), len(new), time, about)
         if same:
             st.toggle(
                 f"Use the {len(same):,} of {len(runs):,} that are in the store",
@@ -215,7 +217,7 @@ def _planned(
                 "Switched off, all are trained anew.",
             )
         label = f"Launch {plural(len(new), 'new run' if reuse else 'run')}"
-        _button(draft, configs, label, reuse=reuse)
+        _button(draft, configs, label, about, reuse=reuse)
         _before(time, room, draft.priority)
         _table(plan_rows(runs, stored, time))
     with st.container(gap="xsmall"):
@@ -248,16 +250,14 @@ def alignment_sentences(
     return [f"Here auto takes {name} for {plural(n, 'group')} of tasks." for name, n in counts.items()]
 
 
-def _heading(runs: int, new: int, time: Cost) -> None:
-    """How many runs there are, how many of them are new, and how long these take."""
+def _heading(runs: int, new: int, time: Cost, about: str) -> None:
+    """How many runs there are, how many of them are new, and `about` how long these take."""
     makes = f"This makes {plural(runs, 'run')}"
     some = f", {new:,} of them new" if new < runs else ""
-    about = "" if time.seconds is None else f", {about_time(time.seconds)}"
-    about = f", roughly {span(*time.rough)}" if time.rough else about
     between = "" if time.span is None or time.rough else f"{span(*time.span)}, "
     at_once = f"{time.at_once} at once, " if time.at_once > 1 else ""
     with st.container(gap="xsmall"):
-        st.subheader(f"{makes}{some}{about}", anchor=False)
+        st.subheader(f"{makes}{some}{about and f', {about}'}", anchor=False)
         st.caption(escape(capitalised(f"{between}{at_once}{time.basis}.")))
 
 
@@ -271,19 +271,29 @@ def _before(time: Cost, room: Disk, priority: int) -> None:
 
 
 def _button(
-    draft: Draft, configs: Sequence[RunConfig], label: str, *, reuse: bool = False, disabled: bool = False
+    draft: Draft,
+    configs: Sequence[RunConfig],
+    label: str,
+    about: str,
+    *,
+    reuse: bool = False,
+    disabled: bool = False,
 ) -> None:
-    st.button(
-        label,
-        # In a new store the first card is the one thing to do.
-        type="primary" if any(resources.store().counts().values()) else "secondary",
-        icon=":material/rocket_launch:",
-        disabled=disabled,
-        key="launch",
-        width="stretch",
-        on_click=_launch,
-        args=(draft, configs, reuse),
-    )
+    """The button; where it stands apart from the plan, on a telephone, `about` how long the runs take."""
+    with st.container(key="launch_bar", gap=None):
+        if about:
+            st.caption(capitalised(about), text_alignment="center")
+        st.button(
+            label,
+            # In a new store the first card is the one thing to do.
+            type="primary" if any(resources.store().counts().values()) else "secondary",
+            icon=":material/rocket_launch:",
+            disabled=disabled,
+            key="launch",
+            width="stretch",
+            on_click=_launch,
+            args=(draft, configs, reuse),
+        )
 
 
 def _launch(draft: Draft, configs: Sequence[RunConfig], reuse: bool) -> None:
@@ -341,7 +351,7 @@ def plan_rows(
         row: dict[str, str | Entry] = {
             "Configuration": name,
             "Runs": Entry(len(group), form=","),
-            "Of": made_of,
+            "Seeds": made_of,
         }
         if time and any(time.runs):
             taken = sum(taken for _, _, taken in group) / time.at_once

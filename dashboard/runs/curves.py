@@ -11,6 +11,7 @@ import streamlit as st
 
 from core.figures import MUTED, TEXT, Chart, Figure, axis, band, kept_mark
 from core.metrics import DEV_SCORE, LOSS
+from core.results.naming import SCORE_NAMES
 from core.results.samples import one_per_seed, readable
 from core.store import Store
 from core.store.types import ACTIVE, MetricSeries, Run, RunState, RunWithFacts
@@ -18,7 +19,7 @@ from core.tasks.scores import scale_text
 from core.wording import plural, without_shared
 from dashboard.components.charts import chart
 from dashboard.shared import resources
-from dashboard.text import escape
+from dashboard.text import coloured, escape
 from dashboard.theme import faint
 
 _IN_A_ROW = 3
@@ -159,10 +160,12 @@ def show_dev_curves(store: Store, run: RunWithFacts) -> None:
     kept = f"◆ {kept}" if (kept := kept_sentence(run)) else ""
     st.caption(" ".join(filter(None, (f"Dev score by epoch, {scale}.", beside, kept))))
     short = without_shared(run.config.tasks)
+    measures = {task.name: SCORE_NAMES.get(task.score_name, task.score_name) for task in run.task_facts}
     for start in range(0, len(curves), _IN_A_ROW):
         for column, curve in zip(st.columns(_IN_A_ROW), curves[start : start + _IN_A_ROW], strict=False):
             with column:
-                st.markdown(f"**{escape(short[curve.task])}**")
+                title = coloured(short[curve.task], resources.task_colour(curve.task))
+                st.markdown(f"**{title}, dev {escape(measures.get(curve.task, 'score'))}**")
                 alt = f"Dev score of {curve.task} by epoch, beside the mean of the configuration's seeds"
                 chart(
                     dev_chart(curve, resources.task_colour(curve.task)),

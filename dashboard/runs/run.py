@@ -53,9 +53,11 @@ _STRICT = (
 
 
 def run_in_full(store: Store, run_id: int) -> None:
-    """Draws a run: state, actions, test scores and advice; then a part of its record."""
+    """Draws a run: notes, state, actions, test scores and advice; then a part of its record."""
     run = store.run(run_id)
     scores = store.scores([run_id])
+    for note in run.facts.notes if run.facts else ():
+        show_note(escape(note))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="run_bar"):
         state_badge(run.state)
         if run.archived:
@@ -150,13 +152,16 @@ def _test_scores(store: Store, run: Run, scores: Sequence[StoredScore]) -> None:
 
 
 def _means(scores: Iterable[StoredScore]) -> dict[str, str]:
-    """`3 seeds 92.81 ± 0.13` by task, for those with a score of several runs."""
+    """`mean of 3 seeds: 92.81 ± 0.13` by task, for those with a score of several runs."""
     values: dict[str, list[float]] = {}
     for score in scores:
         if score.is_defined:
             values.setdefault(score.task, []).append(100 * score.score)
     known = {task: summary(of_task) for task, of_task in values.items() if len(of_task) > 1}
-    return {task: f"{mean.n} seeds {mean.mean:.2f} {spread_text(mean.sd)}" for task, mean in known.items()}
+    return {
+        task: f"mean of {mean.n} seeds: " + f"{mean.mean:.2f} {spread_text(mean.sd)}".replace(" ", "\u00a0")
+        for task, mean in known.items()
+    }
 
 
 def _scores(store: Store, run: RunWithFacts) -> None:
@@ -168,19 +173,22 @@ def _scores(store: Store, run: RunWithFacts) -> None:
         _no_scores(run)
     if scores or run.task_facts:
         st.subheader("Tasks", anchor=False)
-        show_table(
-            task_sheet(run, scores),
-            alt="The scores of this run by task, and its training data",
-            dots=list(map(resources.task_colour, tasks_of(run, scores))),
-        )
+        with st.container(key="run_tasks"):
+            show_table(
+                task_sheet(run, scores),
+                alt="The scores of this run by task, and its training data",
+                dots=list(map(resources.task_colour, tasks_of(run, scores))),
+            )
         st.caption(" ".join(filter(None, _about_tasks(run, scores))))
         for note in undefined_notes(scores):
             show_note(escape(note))
     st.subheader("Training", anchor=False)
-    with st.container(key="run_facts", width=720):
-        show_table(Sheet.of(("Fact", "Value"), _facts(run).items()), alt="How this run waits and trains")
-    for note in run.facts.notes if run.facts else ():
-        show_note(escape(note))
+    facts = list(_facts(run).items())
+    half = -(-len(facts) // 2)
+    with st.container(key="run_facts"):
+        for column, part in zip(st.columns(2), (facts[:half], facts[half:]), strict=True):
+            with column:
+                show_table(Sheet.of(("Fact", "Value"), part), alt="How this run waits and trains")
     if readings := run.facts.readings if run.facts else ():
 
         def show_readings() -> None:
@@ -193,7 +201,9 @@ def _scores(store: Store, run: RunWithFacts) -> None:
 def _about_tasks(run: RunWithFacts, scores: Sequence[StoredScore]) -> Iterator[str]:
     """What a reader has to know of the table of tasks."""
     if scores:
-        details = f", in detail on {detailed_split(scores)}" * (len({score.split for score in scores}) > 1)
+        details = f", on {detailed_split(scores)} but for the column Dev" * (
+            len({score.split for score in scores}) > 1
+        )
         yield f"Scores {scale_text(score.score_name for score in scores)}{details}."
         yield _STRICT * any(score.secondary("f1_strict") is not None for score in scores)
     if run.task_facts:

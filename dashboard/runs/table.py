@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core.config.typed import whole_number
 from core.results.filter import FIELDS, RunFilter
 from core.store import Run, Store
-from core.wording import plural
+from core.wording import capitalised, plural
 from dashboard.components.run_table import Column, RunLine, run_table
 from dashboard.runs.columns import FIELDS_SHOWN, columns_of
 from dashboard.runs.views import SPLITS, Page, Table, sorts
@@ -184,22 +184,27 @@ def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> No
         heads = [name for name, column in columns.items() if (column.is_usual if is_usual else name in shown)]
         of_lines = table.names({field for head in heads for field in FIELDS_SHOWN.get(head, ())})
         drawn.append((table, {head: columns[head] for head in heads}, of_lines))
+    splits = sorted({table.split(split) for table in page.tables if table.measures})
+    if splits:
+        is_bold = any(column.bold for _, wanted, _ in drawn for column in wanted.values())
+        st.caption(
+            f"{capitalised(' or '.join(splits))} scores in percent{', mean ± SD (number of seeds)' * spread}."
+            + " Bold: higher than each other method." * is_bold
+        )
     for table, wanted, names in drawn:
         lines = [
             RunLine(name, sorted(line.run_ids), len(picked.intersection(line.run_ids)))
             for name, line in zip(names, table.lines, strict=True)
         ]
         kind = "Configurations" if table.lines[0].run is None else "Runs"
-        measured = f"{table.split(split)} {table.measure or 'scores'}"
-        scores = (measured + ", mean ± SD (seeds)" * table.has_spread) * bool(table.measures)
-        bold = "bold: higher than each other method" * any(column.bold for column in wanted.values())
+        of_split = f"{table.split(split)} scores" * (len(splits) > 1 and bool(table.measures))
         first = table.lines[0].config
         data = f"{first.corpus} {first.fraction}" if table.is_readable else ""
         run_table(
             lines,
             wanted,
             title=table.corpus,
-            about=" · ".join(filter(None, (table.shared, scores, bold))),
+            about=" · ".join(filter(None, (table.shared, table.measure, of_split))),
             alt=f"{kind} on {table.corpus}, their scores and states",
             key=f"runs_table_{zlib.crc32(data.encode())}",
             widest_name=max(len(name) for _, _, of_lines in drawn for name in of_lines),

@@ -14,6 +14,7 @@ from jobs.reports.parts import Entry, Sheet
 
 _SPLITS = ("test", "dev")
 _WORDS = ("Kind", "Labels never seen")
+_NONE = "–"
 _Cells = dict[str, Entry | str | None]
 
 
@@ -42,7 +43,11 @@ def task_sheet(run: RunWithFacts, scores: Sequence[StoredScore]) -> Sheet:
     known = {head for cells in rows.values() for head, cell in cells.items() if cell is not None}
     shown = [head for head in dict.fromkeys((*heads, *_WORDS)) if head in known]
     short = without_shared(tasks)
-    lines = [(short[task], *(cells.get(head) for head in shown)) for task, cells in rows.items()]
+    of_scores = {head for cells in scored.values() for head in cells}
+    lines = [
+        (short[task], *(cells.get(head) or (_NONE if head in of_scores else None) for head in shown))
+        for task, cells in rows.items()
+    ]
     return Sheet.of(["Task", *shown], lines)
 
 

@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import groupby
 from statistics import fmean
 from typing import Any
 
-from core.config import RunConfig
+from core.config import PARADIGMS, RunConfig
 from core.evaluation.comparison import compare_rows, highest_row
 from core.evaluation.statistics import MeanSD, summary
 from core.metrics import DEV_SCORE
@@ -34,7 +35,7 @@ from core.results.samples import (
 )
 from core.store import Conditions, Store
 from core.store.types import ACTIVE, Run, RunState
-from core.wording import capitalised, number, plural, which_runs
+from core.wording import capitalised, plural, which_runs
 from dashboard.runs.differences import distinct_texts
 from dashboard.runs.rows import Row, rows_of, sorted_places
 from dashboard.shared.run_views import fraction_done
@@ -52,6 +53,7 @@ SORTS: Mapping[str, str] = {
     "time": "Longest training",
 }
 """The orders of every store, by their name in the URL. `SPLIT-TASK` is one for each split and task."""
+_BY_AGE = ("new", "old")
 
 
 @dataclass(frozen=True)
@@ -280,7 +282,11 @@ def page_of(
     tables = []
     corpora = list(dict.fromkeys(corpus for corpus, _ in by_data))
     titles = dict(zip(corpora, distinct_texts(corpora, corpus_name), strict=True))
+    counts = Counter(corpus for corpus, _ in by_data)
+    relations = {row.config.learned for row in shown if row.is_readable and row.config.paradigm == "mrn"}
     for (corpus, share), of_corpus in by_data.items():
+        if grouped and sort in _BY_AGE:
+            of_corpus = _in_sweeps(of_corpus)
         firsts = [row.runs[0] for row in of_corpus]
         configs = [run.config for run in firsts]
         every = {task for row in of_corpus for run in row.runs for task in run.config.tasks}
@@ -294,10 +300,11 @@ def page_of(
         measures = {task: " or ".join(of_task) for task, of_task in scored_by.items()}
         others = tuple(line(row) for row in beyond if row.family[:2] == (corpus, share))
         no_best = frozenset(family[1:] for family in untested if family[:2] == (corpus, share))
-        shared = _shared_text(configs, columns)
-        tables.append(
-            Table(titles[corpus], shared, tuple(columns), lines, measures, beyond=others, untested=no_best)
-        )
+        title, untold = titles[corpus], {"learn"} if len(relations) < 2 else set()
+        if counts[corpus] > 1:
+            title, untold = f"{title} · {field_text('fraction', share)}", untold | {"fraction"}
+        shared = _shared_text(configs, columns, untold)
+        tables.append(Table(title, shared, tuple(columns), lines, measures, beyond=others, untested=no_best))
     if unreadable := [row.runs for row in shown if not row.is_readable]:
         lines = tuple(
             replace(
@@ -316,6 +323,16 @@ def page_of(
         )
         tables.append(Table(capitalised(UNREADABLE), "", (), lines, {}, is_readable=False))
     return Page(tuple(tables), page, pages, rows.configurations, len(runs))
+
+
+def _in_sweeps(rows: Sequence[Row]) -> list[Row]:
+    """Rows by age, with those launched together, which are of one age, in the order of the paradigms."""
+    sweeps = groupby(rows, lambda row: row.runs[0].sweep or row.runs[0].id)
+    return [row for _, of_one in sweeps for row in sorted(of_one, key=_paradigm_place)]
+
+
+def _paradigm_place(row: Row) -> int:
+    return PARADIGMS.index(row.config.paradigm)
 
 
 def _names(
@@ -393,20 +410,22 @@ def _line(
     )
 
 
-def _shared_text(configs: Sequence[RunConfig], tasks: Sequence[str]) -> str:
-    """The settings that all these configurations of one corpus share: `pos, ner · minilm · 3 epochs`."""
-    lambdas = {config.lambda_ for config in configs}
+def _shared_text(configs: Sequence[RunConfig], tasks: Sequence[str], untold: Collection[str]) -> str:
+    """The settings that all these configurations of one corpus share: `pos, ner · minilm · 3 epochs`.
+    Without the fields `untold`.
+    """
+    learned = {config.learned for config in configs if config.paradigm == "mrn"}
     orders = {config.tasks for config in configs if config.paradigm != "stl"} or {tuple(tasks)}
     # As the columns of scores are ordered.
     together = {tuple(sorted(of_one, key=list(tasks).index)) for of_one in orders}
-    shares = {config.fraction for config in configs}
+    shares = {config.fraction for config in configs if config.fraction < 1 and "fraction" not in untold}
     encoders = {(config.encoder, config.encoder_training) for config in configs}
     epochs = {config.epochs for config in configs}
     parts = [
-        *(f"λ {number(value)}" for value in lambdas if len(lambdas) == 1 and value is not None),
         *(field_texts("tasks", [value])[0] for value in together if len(together) == 1),
-        *(field_text("fraction", share) for share in shares if len(shares) == 1 and share < 1),
+        *(field_text("fraction", share) for share in shares if len(shares) == 1),
         *(encoder_title(field_text("encoder", name), how) for name, how in encoders if len(encoders) == 1),
+        *(field_text("learn", modes) for modes in learned if len(learned) == 1 and "learn" not in untold),
         *(plural(count, "epoch") for count in epochs if len(epochs) == 1),
     ]
     return " · ".join(parts)

@@ -71,8 +71,8 @@ _TEXTS: dict[str, tuple[str, str, str]] = {
         r"all heads by the learned covariances:",
         PENALTY,
         r"$N$ is the number of labelled training words, $s$ the scale of the prior, and "
-        r"$r / \lVert B \rVert^2$ makes alignments comparable; `paper` uses $\lambda$ alone. The penalty "
-        r"grows as the heads grow from zero. If it stays near zero, the run trains as MTL.",
+        r"$r / \lVert B \rVert^2$ makes alignments comparable; the published prior uses $\lambda$ alone. "
+        r"The penalty grows as the heads grow from zero. If it stays near zero, the run trains as MTL.",
     ),
     "train objective": (
         r"The covariances minimise this: twice the negative log posterior, up to a constant, here for `map`:",

@@ -18,7 +18,7 @@ _BASE: dict[str, Any] = {"corpus": "demo", "tasks": ("pos", "chunk", "ner"), "en
 
 def listed(app: AppTest) -> list[tuple[str, str]]:
     """The configurations of the plan, each with its tasks and seeds."""
-    return [(str(name), row["Of"]) for name, row in sheets(app)[0].iterrows() if row["Runs"]]
+    return [(str(name), row["Seeds"]) for name, row in sheets(app)[0].iterrows() if row["Runs"]]
 
 
 def planned(app: AppTest) -> int:

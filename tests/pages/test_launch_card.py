@@ -167,6 +167,9 @@ def test_cards_of_pairs_and_of_published_tables_fill_the_form(open_page: Open) -
     assert app.selectbox(key="launch_corpus").value == "both-pos"
     assert app.pills(key="launch_alignment").value == ["exact"]
     assert app.pills(key="launch_prior").value == ["paper"]
+    assert "published" in app.pills(key="launch_prior").options
+    assert "**published** The published procedure" in words(app)
+    assert "Commands name it `paper`." in words(app)
     assert planned(app) == 20
     app.menu_button(key="fill_table").click(chosen["Lu et al. (2019), Table 3"]).run()
     assert app.multiselect(key="launch_encoder").value == ["bilstm", "lstm-d", "sc-lstm"]

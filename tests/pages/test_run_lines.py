@@ -76,15 +76,31 @@ def test_a_corpus_has_a_table_of_its_own_tasks(memory: Store) -> None:
     memory.add_runs([config(corpus=f"/{place}/ud", tasks=("upos", "xpos"), **common) for place in "ab"])
     memory.add_runs([config(paradigm="mtl", encoder="sc-lstm")])
     whole, first, second, demo = page(memory).tables
-    assert (first.corpus, second.corpus, demo.corpus) == ("/b/ud", "/a/ud", "demo")  # two are called ud
+    # Two are called ud, and demo was trained on two shares.
+    assert [table.corpus for table in (first, second, demo)] == ["/b/ud", "/a/ud", "demo · 5% of the data"]
     assert (first.tasks, demo.tasks) == (("upos", "xpos"), ("pos", "ner"))
     # Scores on a share have a table of their own; names of one share need not have it.
-    assert (whole.corpus, len(whole.lines)) == ("demo", 2)
-    assert demo.shared == "λ 0.001 · pos, ner · 5% of the data · bert-base-cased, fine-tuned · 3 epochs"
-    assert first.shared == "λ 0.001 · upos, xpos · bert-base-cased, fine-tuned · 3 epochs"
+    assert (whole.corpus, len(whole.lines)) == ("demo · 100% of the data", 2)
+    assert demo.shared == "pos, ner · bert-base-cased, fine-tuned · 3 epochs"
+    assert first.shared == "upos, xpos · bert-base-cased, fine-tuned · 3 epochs"
     assert [line.name for line in demo.lines] == ["MRN λ=0.001"]
     assert [line.name for line in whole.lines] == ["MTL · sc-lstm", "MTL · bert-base-cased"]
     assert len(set(whole.names(_IN_COLUMNS))) == 1
+
+
+def test_what_is_launched_together_is_in_the_order_of_paradigms(memory: Store) -> None:
+    """Each sweep is newer than the one before; and a table tells which relations its runs learn."""
+    for sweep, base in (("a", {"epochs": 3}), ("b", {"epochs": 4})):
+        kinds = ({"paradigm": "stl", "tasks": ("ner",)}, {"learn": ("task",)}, {"paradigm": "mtl"})
+        memory.add_runs([config(**base | kind) for kind in kinds], sweep=sweep)
+    (table,) = page(memory).tables
+    shown = [(line.config.epochs, line.config.paradigm) for line in table.lines]
+    assert shown == [(epochs, paradigm) for epochs in (4, 3) for paradigm in ("stl", "mtl", "mrn")]
+    assert "relations" not in table.shared
+    memory.add_runs([config(corpus="/other")])
+    shared = {table.corpus: table.shared for table in page(memory).tables}
+    assert "relations of tasks, labels and features" in shared["other"]
+    assert shared["demo"].endswith("relations of tasks")
 
 
 def _changed(field: str, base: RunConfig) -> RunConfig | None:

@@ -13,7 +13,7 @@ from core.events import TaskFacts
 from core.metrics import TOTAL, StepMetrics
 from core.paths import checkpoint_dir
 from core.store import RunState, Store
-from core.wording import duration
+from core.wording import duration, rough_span
 from dashboard.launch.plan import plan_rows
 from jobs.queue.estimates import cost, disk, queue_left
 from jobs.reports.parts import Entry
@@ -67,7 +67,7 @@ def test_without_a_past_run_there_is_no_estimate(store: Store, corpus: Path, clo
     assert (unknown.runs, unknown.seconds, unknown.span) == ((None,), None, None)
     assert unknown.basis == "no estimate yet: the first run will measure it"
     assert plan_rows([conll_config(corpus)], [None], unknown) == [
-        {"Configuration": "MRN λ=0.001", "Runs": Entry(1, form=","), "Of": "1 seed"}
+        {"Configuration": "MRN λ=0.001", "Runs": Entry(1, form=","), "Seeds": "1 seed"}
     ]
     ended(store, clock, conll_config(corpus, batch_size=4), start=1, per_word=1)
     some = cost(store, [conll_config(corpus, batch_size=4), conll_config(corpus, encoder_training="frozen")])
@@ -151,7 +151,7 @@ def test_slots_train_at_once(
         estimate = cost(store, configs)
         assert estimate.seconds == pytest.approx(4 * run_s / slots)
         (row,) = plan_rows(configs, [None] * 4, estimate)
-        assert (row["Of"], row["Time"]) == ("4 seeds", duration(4 * run_s / slots))
+        assert (row["Seeds"], row["Time"]) == ("4 seeds", duration(4 * run_s / slots))
 
 
 def test_the_first_run_of_a_kind_is_measured_while_it_trains(
@@ -267,3 +267,17 @@ def test_a_short_disk(store: Store, corpus: Path) -> None:
     estimate = disk(store, [conll_config(corpus)])
     assert not dataclasses.replace(estimate, needed=10.0, free=100.0).is_short
     assert dataclasses.replace(estimate, needed=95.0, free=100.0).is_short
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "text"),
+    [
+        (51, 350, "about 1 to 6 min"),
+        (20, 350, "up to 6 min"),
+        (20, 59, "under 1 min"),
+        (40, 80, "about 1 min"),
+        (3000, 10800, "about 50 min to 3 h"),
+    ],
+)
+def test_a_rough_range_is_in_whole_minutes(least: float, most: float, text: str) -> None:
+    assert rough_span(least, most) == text
