@@ -22,7 +22,7 @@ function content(column, place) {
 // The cell of a line in a column. Notes are as wide as the longest, so that what stands before them is aligned.
 function cell(column, place) {
   const letters = Math.max(0, ...column.notes.map((note) => note.length))
-  const note = letters ? [element("span", { className: "note", style: { "--letters": letters } }, column.notes[place])] : []
+  const note = letters ? [" ", element("span", { className: "note", style: { "--letters": letters } }, column.notes[place])] : []
   return element("td", column.bold.includes(place) ? `${column.kind} best` : column.kind, ...content(column, place), ...note)
 }
 

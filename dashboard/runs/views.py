@@ -332,7 +332,8 @@ def _in_sweeps(rows: Sequence[Row]) -> list[Row]:
 
 
 def _paradigm_place(row: Row) -> int:
-    return PARADIGMS.index(row.config.paradigm)
+    """Other systems are last."""
+    return (*PARADIGMS, row.config.paradigm).index(row.config.paradigm)
 
 
 def _names(

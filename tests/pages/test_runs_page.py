@@ -221,7 +221,7 @@ def test_one_run_has_a_page_of_its_own(open_page: Open, finished: Filled) -> Non
     seeds = [run.id for run in Store.open().runs_of([Store.open().run(2).configuration_id])]
     of_seeds = [score.score for score in Store.open().scores(seeds, "test") if score.task == "pos"]
     mean, sd = 100 * statistics.fmean(of_seeds), 100 * statistics.stdev(of_seeds)
-    assert app.metric[0].delta == f"{len(of_seeds)} seeds {mean:.2f} ± {sd:.2f}"
+    assert app.metric[0].delta == f"mean of {len(of_seeds)} seeds: {mean:.2f}\u00a0±\u00a0{sd:.2f}"
     gone = open_page("run", id="999")
     assert [warning.value for warning in gone.warning] == ["There is no run 999 in this store."]
 
@@ -315,8 +315,8 @@ def test_names_and_scores_come_first_and_the_reader_chooses_the_rest(open_page: 
     # What differs stands in the names, and each share of the data has a table of its own.
     Store.open().add_runs([config(paradigm="mtl", encoder="sc-lstm"), config(fraction=0.05)])
     small, whole = run_tables(open_page("runs"))
-    assert "5% of the data" in small["about"]
-    assert "5% of the data" not in whole["about"]
+    assert [small["title"], whole["title"]] == ["demo · 5% of the data", "demo · 100% of the data"]
+    assert "5% of the data" not in small["about"]
     assert any("sc-lstm" in line["name"] for line in whole["lines"])
     assert [small["blanks"], whole["blanks"]] == [1, 0]  # as many columns in both: states line up
 
