@@ -31,25 +31,21 @@ _MARKUP = replace(
     html.MARKUP,
     escape=lambda text: html.html_text(text).replace("-", f"-{_JOINER}"),
     missing="",
-    verdicts={**html.MARKUP.verdicts, EQUIVALENT: "≈ {}"},
-)
-_SHADED = replace(
-    _MARKUP,
     verdicts={
-        **_MARKUP.verdicts,
+        **html.MARKUP.verdicts,
+        EQUIVALENT: "≈ {}",
         **{word: f'<b class="{word} step-{{step}}">{{}}</b>' for word in (HIGHER, LOWER)},
     },
 )
 
 
-def show_table(sheet: Sheet, *, alt: str, dots: Sequence[str] = (), shaded: bool = False) -> None:
+def show_table(sheet: Sheet, *, alt: str, dots: Sequence[str] = ()) -> None:
     """Draws the table without its caption, the number of seeds small after each score.
-    `dots` are the colours of the rows, from the first on, drawn before their names. `shaded`: the ground of a
-    gain or loss is the stronger the larger it is.
+    `dots` are the colours of the rows, from the first on, drawn before their names.
 
     As HTML: of `st.table` each cell is Markdown that the browser reads, a tenth of a second for a table.
     """
-    table = html.table_html(sheet, html.html_text(alt), markup=_SHADED if shaded else _MARKUP)
+    table = html.table_html(sheet, html.html_text(alt), markup=_MARKUP)
     for colour in dots:
         table = table.replace("<th scope=row>", f'<th scope=row class=dot style="--dot:{colour}">', 1)
     st.html(f'<div class="sheet" style="--columns:{len(sheet.head) - 1}">{table}</div>')

@@ -310,7 +310,7 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     st.caption(f"Mean over tasks: {', '.join(words)}.")
     others = "_others" * (BEST_OTHER in sheet.head)
     with st.container(key=f"study_overview{others}"), _scrolled(sum(len(each.rows) for each in sheet.blocks)):
-        show_table(sheet, alt=f"Mean difference from {reference} by setting and method", shaded=True)
+        show_table(sheet, alt=f"Mean difference from {reference} by setting and method")
     titles = " ".join(result.setting.title for result in results)
     if "α" in titles or "labels kept" in titles:
         st.caption(ALPHA if "α" in titles else capitalised(LABELS_KEPT.removeprefix("the share of ")))
