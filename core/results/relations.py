@@ -31,6 +31,7 @@ from core.wording import all_of, capitalised, plural
 
 VERDICT_MODES = ("task", "label")
 """The kinds of rows that have verdicts: features belong to no task."""
+_BETWEEN = {False: ("pair", "pairs"), True: ("pair between tasks", "pairs between tasks")}
 _MOST_NAMED, _ROOM = 3, 90
 """A headline names so many pairs of a verdict, whose names have so many characters in all."""
 RELATION_COLUMNS = (
@@ -52,7 +53,8 @@ class Rows:
 class RelationTable:
     """The relations of one configuration: its seeds, its rows and their verdicts.
 
-    `controls` has for each permuted task the seeds with a control.
+    `controls` has for each permuted task the seeds with a control. `alone` (n, n) are the correlations that
+    the alignment alone gives, None where it gives none or they are not recorded.
     """
 
     name: str
@@ -61,6 +63,7 @@ class RelationTable:
     rows: Rows
     verdicts: RelationVerdicts
     controls: Mapping[str, int]
+    alone: Floats | None = None
 
     @property
     def cells(self) -> Iterable[CellVerdict]:
@@ -70,7 +73,15 @@ class RelationTable:
     @property
     def headline(self) -> str:
         """What is decided, in a sentence or two."""
-        return headline(self.verdicts, self.rows.names)
+        return headline(self)
+
+    @property
+    def pairs(self) -> str:
+        """How many pairs are tested: `909 pairs between tasks`."""
+        apart = self.mode == "label" and not any(
+            {*self.rows.owners[cell.i]} & {*self.rows.owners[cell.j]} for cell in self.cells
+        )
+        return plural(int(np.triu(self.verdicts.tested, 1).sum()), *_BETWEEN[apart])
 
     @property
     def basis(self) -> str:
@@ -91,10 +102,36 @@ class RelationTable:
         return records
 
 
-def headline(verdicts: RelationVerdicts, names: Sequence[str], quoted: Callable[[str], str] = str) -> str:
+def aligned_alone(runs: Sequence[RunWithFacts], places: Sequence[NDArray[np.int64]]) -> Floats | None:
+    """The label correlations (n, n) that the alignments of these runs alone give, their mean.
+
+    `places` (s, n) are those of the rows in each run. None where one of them is not known, and where an
+    alignment relates no label to another by itself.
+    """
+    matrices = [np.array(run.facts.aligned if run.facts else ()) for run in runs]
+    if not all(map(np.size, matrices)):
+        return None
+    of_runs = zip(matrices, places, strict=True)
+    return np.asarray(np.mean([matrix[np.ix_(at, at)] for matrix, at in of_runs], axis=0))
+
+
+def counted(verdicts: RelationVerdicts, alone: Floats | None) -> Bools:
+    """(n, n): the related cells whose mean is hardly beyond what the alignment alone gives, if that is known.
+
+    They were counted by the alignment, not learned.
+    """
+    if alone is None:
+        return np.zeros(verdicts.tested.shape, dtype=bool)
+    return np.asarray((verdicts.verdict == RELATED) & (verdicts.mean - alone < BOUND))
+
+
+def headline(table: RelationTable, quoted: Callable[[str], str] = str) -> str:
     """Which cells are decided, with their counts, the strongest by name; nothing of what is undecided.
+
+    Where the correlations of the alignment alone are known, related are those beyond it.
     `quoted` escapes names, which come from users.
     """
+    verdicts, names, alone = table.verdicts, table.rows.names, table.alone
     tested = sum(1 for _ in verdicts.cells())
     if not tested:
         return "No relation between tasks could be learned."
@@ -103,31 +140,41 @@ def headline(verdicts: RelationVerdicts, names: Sequence[str], quoted: Callable[
     if tested == 1 and (cell := next(verdicts.cells())).is_decided:
         what = "have no relation that matters" if cell.verdict == NEGLIGIBLE else f"are {cell.verdict}"
         return f"{quoted(names[cell.i])} and {quoted(names[cell.j])} {what}: {_interval(cell)}."
-    parts = []
+    parts, not_learned = [], counted(verdicts, alone)
     for verdict in (RELATED, OPPOSED):
-        of_verdict = [cell for cell in verdicts.cells() if cell.verdict == verdict]
+        of_verdict = [
+            cell for cell in table.cells if cell.verdict == verdict and not not_learned[cell.i, cell.j]
+        ]
+        word, beside = verdict, ""
+        if alone is not None and verdict == RELATED:
+            of_verdict.sort(key=lambda cell: alone[cell.i, cell.j] - cell.mean)
+            word = f"{RELATED} beyond the alignment"
         if of_verdict:
             shown = _that_fit([(names[cell.i], names[cell.j]) for cell in of_verdict])
             written = _interval
             if len(shown) < len(of_verdict):
                 shown, written = shown[:1], _mean
+                if word != verdict and alone is not None:
+                    beside = f"; alignment alone {_text(alone[of_verdict[0].i, of_verdict[0].j])}"
             pairs = [
-                f"{quoted(a)} and {quoted(b)} ({written(cell)})"
+                f"{quoted(a)} and {quoted(b)} ({written(cell)}{beside})"
                 for (a, b), cell in zip(shown, of_verdict, strict=False)
             ]
             first = ", the strongest" if len(of_verdict) > len(shown) else ":"
-            parts.append(f"{_are(len(of_verdict))} {verdict}{first} {all_of(pairs)}")
+            parts.append(f"{_are(len(of_verdict))} {word}{first} {all_of(pairs)}")
+        elif not_learned.any() and verdict == RELATED:
+            parts.append(f"none is {word}")
     if count := verdicts.count(NEGLIGIBLE):
         parts.append(f"{count} {'has' if count == 1 else 'have'} no relation that matters")
     if not parts:
-        return f"None of {plural(tested, 'pair')} is decided."
-    return f"Of {plural(tested, 'pair')} {'; '.join(parts)}."
+        return f"None of {table.pairs} is decided."
+    return f"Of {table.pairs} {'; '.join(parts)}."
 
 
 def headline_of(tables: Sequence[RelationTable], quoted: Callable[[str], str] = str) -> str:
     """`headline` of one configuration; of several, in how many of them which pairs are decided."""
     if len(tables) == 1:
-        return headline(tables[0].verdicts, tables[0].rows.names, quoted)
+        return headline(tables[0], quoted)
     if all(table.verdicts.seeds < 2 for table in tables):
         return "Nothing is decided: each configuration has one seed."
     tested: set[frozenset[str]] = set()
@@ -177,15 +224,19 @@ def _are(count: int) -> str:
     return f"{count} {'is' if count == 1 else 'are'}"
 
 
+def _text(value: float) -> str:
+    return f"{value:z.2f}".replace("-", "−")
+
+
 def _mean(cell: CellVerdict) -> str:
-    return f"{cell.mean:z.2f}".replace("-", "−")
+    return _text(cell.mean)
 
 
 def _interval(cell: CellVerdict) -> str:
     if cell.interval is None:
         return _mean(cell)
     low, high = cell.interval
-    return f"{_mean(cell)} [{low:z.2f}, {high:z.2f}]".replace("-", "−")
+    return f"{_mean(cell)} [{_text(low)}, {_text(high)}]"
 
 
 def basis(verdicts: RelationVerdicts, controls: Mapping[str, int]) -> str:
@@ -377,6 +428,7 @@ def relation_table(store: Store, name: str, runs: Sequence[RunWithFacts], mode: 
         rows,
         verdicts,
         {task: len(by_seed.keys() & set(seeds)) for task, by_seed in controls.items()},
+        aligned_alone(runs, list(rows.places)) if mode == "label" else None,
     )
 
 

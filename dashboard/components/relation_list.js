@@ -4,11 +4,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector("#root")
   const held = root.getRootNode().activeElement?.dataset?.pair
   const scrolled = root.querySelector(".scroll")?.scrollLeft ?? 0
-  const lines = data.lines.map(({ pair, short, colour, cells, chosen }) => {
+  const lines = data.lines.map(({ pair, short, colour, cells, chosen, quiet, parted }) => {
     const dot = colour ? [element("i", { style: { background: colour } })] : []
     const name = element("button", { type: "button", title: pair.join(" – "), ariaPressed: String(chosen) }, ...dot, short.join(" – "))
     name.dataset.pair = pair.join("\n")
-    const line = element("tr", chosen ? "chosen" : "", element("th", { scope: "row" }, name),
+    const line = element("tr", Object.entries({ chosen, quiet, parted }).flatMap(([name, is]) => (is ? name : [])).join(" "), element("th", { scope: "row" }, name),
       ...cells.map((text, column) => element("td", data.columns[column].kind, text)))
     line.onclick = () => setTriggerValue("chosen", pair)
     return line

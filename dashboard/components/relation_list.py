@@ -24,13 +24,18 @@ class PairColumn:
 
 @dataclass(frozen=True)
 class PairLine:
-    """A pair by its names and their short forms, a text for each column, and the colour of its line."""
+    """A pair by its names and their short forms, a text for each column, and the colour of its line.
+
+    `quiet`: written in grey. `parted`: with a rule above it.
+    """
 
     pair: Pair
     short: Pair
     cells: Sequence[str]
     chosen: bool
     colour: str = ""
+    quiet: bool = False
+    parted: bool = False
 
 
 def relation_list(

@@ -32,11 +32,11 @@ from core.results.figures import beside, is_log
 from core.results.series import Series
 from core.wording import spread_text, without_shared
 from dashboard.relations.matrices import Axis, Picture
-from dashboard.relations.views import AlignedSteps, Floats, interval_text, signed
+from dashboard.relations.views import AlignedSteps, Floats, in_words, interval_text, signed
 from dashboard.theme import BORDER, MATRIX_SCALE, MUTED, TEXT, faint
 
 _SEED = "#8A939B"
-_WORD = re.compile(r"[^\W_]|[$%&#@]")
+_WORD = re.compile(r"[^\W_]|[%&@]")
 _MANY_STEPS = 30
 _ROOM = 0.03
 """So far a line may go beyond the last number of its axis."""
@@ -151,8 +151,8 @@ def _axis(drawn: Axis, mode: str, colours: Mapping[str, str]) -> dict[str, Any]:
         name.partition(":")[2] or name if mode == "label" and len(tasks) == 1 else name
         for name, tasks in zip(names, owners, strict=True)
     ]
-    # Marks alone are specks without quotation marks.
-    short = [f"“{name}”" if mode == "label" and not _WORD.search(name) else name for name in short]
+    if mode == "label":  # other marks alone are specks without quotation marks
+        short = [text if _WORD.search(text := in_words(name)) else f"“{name}”" for name in short]
     if mode == "task":
         short = list(without_shared(names).values())
     short_tasks = without_shared(list(dict.fromkeys(task for tasks in owners for task in tasks)))

@@ -11,7 +11,6 @@ from core.evaluation.relation_verdicts import CellVerdict
 from core.results.relations import RelationTable
 from core.results.series import Series, number_series, series_names
 from core.store.types import RunState
-from core.wording import without_shared
 from dashboard.components.charts import chart
 from dashboard.relations import views
 from dashboard.relations.charts import AgainstLine, Course, against_chart, course_chart
@@ -95,7 +94,7 @@ def _against(
     by_run = {run_id: table for table in tables for run_id in table.run_ids}
     by_value = {value: by_run[runs[0].id] for value, runs in series.runs.items() if runs[0].id in by_run}
     pairs = _strongest(by_value.values(), pair)
-    short = without_shared([*dict.fromkeys(name for each in pairs for name in each)])
+    short = views.short_names([*dict.fromkeys(name for each in pairs for name in each)], state.mode)
     lines = [
         AgainstLine(
             f"{short[first]} – {short[second]}",
@@ -159,7 +158,7 @@ def _over_training(
 ) -> None:
     """Draws the few pairs, else one pair: of one matrix its seeds too, of several their means."""
     names = state.shared.rows.names
-    short = without_shared(names)
+    short = views.short_names(names, state.mode)
     places = list(few)
     if not places and pair is not None:
         places = [(names.index(pair[0]), names.index(pair[1]))]

@@ -15,8 +15,9 @@ from core.evaluation.relation_verdicts import RelationVerdicts
 from core.metrics import STATISTIC_MEANINGS
 from core.mrn.relations import Relations, covariance_statistics
 from core.results.relation_gains import relation_gains
+from core.results.relations import aligned_alone, counted
 from core.store.types import ACTIVE
-from core.wording import capitalised, plural, without_shared
+from core.wording import capitalised, plural
 from dashboard.components.charts import matrix_player
 from dashboard.components.relation_list import PairColumn, PairLine, relation_list
 from dashboard.relations import summary, views
@@ -37,14 +38,13 @@ _HELP = {
     "95% interval": "Of the mean over seeds.",
     views.ALONE: "The correlation that heads with independent, equally large weights would have: what the "
     "alignment counts before anything is learned.",
-    views.BEYOND_ALONE: "The correlation less that of the alignment alone.",
     "Cosine": "The cosine of the two tasks' embeddings at this step.",
     BEYOND: "Learned less gold.",
     **{title: f"{capitalised(meaning)}." for title, meaning in STATISTIC_MEANINGS.items()},
 }
 _KINDS: Mapping[str, Literal["number quiet", "text"]] = {"95% interval": "number quiet", "Verdict": "text"}
 _BY_VALUE = "value"
-_RANKED = {_BY_VALUE: "By value", "beyond": "Beyond the alignment"}
+_RANKED = {"beyond": "Beyond the alignment", _BY_VALUE: "By value"}
 _TALL = 12
 _ONE_WIDE, _FEW_WIDE, _MANY_WIDE = (13, 7), (9, 11), (63, 37)
 """The widths of the matrix and of what stands beside it; of one pair its line stands first, and is large."""
@@ -71,7 +71,7 @@ def draw(selection: Selection) -> None:
     gold = _gold(state) if selection.gold else None
     alone = None
     if state.is_single and state.is_learned and state.mode == "label":
-        alone = views.aligned_alone(state.runs, state.shared)
+        alone = aligned_alone(state.runs, state.shared.places)
     is_last = state.at == len(state.steps.steps) - 1
     verdicts = answer.of_matrices if is_last else (None,) * len(means)
     few = few_pairs(state, _learnable(state, "all"))
@@ -220,8 +220,9 @@ def _pair_list(
         alone=alone,
         beyond=order != _BY_VALUE,
     )
+    pairs: list[Pair] = list(zip(table["First"], table["Second"], strict=True))
+    places = [(names.index(first), names.index(second)) for first, second in pairs]
     if gold is not None:
-        places = [tuple(map(names.index, pair)) for pair in zip(table["First"], table["Second"], strict=True)]
         table["Gold"] = [float(gold[at]) for at in places]
         table[BEYOND] = [float(means[0][at] - gold[at]) for at in places]
     if table.empty:
@@ -232,8 +233,11 @@ def _pair_list(
         )
         st.caption(none)
         return chosen
-    pairs: list[Pair] = list(zip(table["First"], table["Second"], strict=True))
-    shown, short = chosen or pairs[0], without_shared(names)
+    shown, short = chosen or pairs[0], views.short_names(names, state.mode)
+    less = alone if alone is not None and order != _BY_VALUE else np.zeros(means[0].shape)
+    peaks = [max((float(of[at] - less[at]) for of in means), key=abs) for at in places]
+    of_one = verdicts[0] if state.is_single else None
+    not_learned = np.zeros(means[0].shape, dtype=bool) if of_one is None else counted(of_one, alone)
     columns = [
         PairColumn(name, _HELP.get(name, ""), _KINDS.get(name, "number"))
         for name in map(str, list(table)[2:])
@@ -245,9 +249,17 @@ def _pair_list(
             [value if isinstance(value, str) else signed(value) for value in row[2:]],
             {*pair} == {*shown},
             colour,
+            quiet=bool(not_learned[at]),
+            parted=not few and above > 0 > here,
         )
-        for pair, row, colour in zip(
-            pairs, table.itertuples(index=False), pair_colours(few) or [""] * len(pairs), strict=True
+        for pair, at, row, colour, above, here in zip(
+            pairs,
+            places,
+            table.itertuples(index=False),
+            pair_colours(few) or [""] * len(pairs),
+            [0.0, *peaks],
+            peaks,
+            strict=False,
         )
     ]
     relation_list(

@@ -186,20 +186,18 @@ def read_driven(names: Sequence[str], verdict: str, of_seeds: Floats) -> str:
     )
 
 
-def read_alone(names: Sequence[str], related: list[Pair], values: Floats, alone: Floats) -> str:
-    """How many of the related pairs the alignment gives by itself; empty where it gives none of them.
+def read_alone(names: Sequence[str], counted: Sequence[Pair], values: Floats, alone: Floats) -> str:
+    """How many pairs are related as the alignment alone relates them; empty where none is.
 
     `values` (n, n) are learned, `alone` (n, n) are those of the alignment alone.
     """
-    counted = [pair for pair in related if values[pair] - alone[pair] < _NEGLIGIBLE]
     if not counted:
         return ""
-    count = f"All {len(related)}" if counted == related else f"{len(counted)} of the {len(related)}"
-    count = "The" if len(related) == 1 else count
-    pairs, first = "pair" if len(related) == 1 else "pairs", counted[0]
+    first = counted[0]
     return (
-        f"{count} related {pairs} {'is' if len(counted) == 1 else 'are'} hardly beyond what the alignment "
-        f"alone gives ({_names(names, first)}: {signed(alone[first])}): counted, not learned."
+        f"{plural(len(counted), 'more pair is', 'more pairs are')} related as far as the alignment alone "
+        f"relates them ({_names(names, first)}: {signed(values[first])}, alone {signed(alone[first])}): "
+        "counted, not learned; grey in the list."
     )
 
 

@@ -16,7 +16,7 @@ from core.metrics import PENALTY as PENALTY_METRIC
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
 from core.registry import FROZEN, feature_parts, prior_spec
 from core.results.naming import run_name
-from core.results.relations import headline_of
+from core.results.relations import counted, headline_of
 from core.store.types import ACTIVE, Run, RunState, RunWithFacts
 from core.wording import all_of, first_of, number, plural, without_shared
 from dashboard.relations import sentences, views
@@ -90,7 +90,7 @@ def draw_answer(
     each could relate, `alone` (n, n) is what the alignment gives.
     """
     mode, rows = state.mode, state.shared.rows
-    short = without_shared(rows.names)
+    short = views.short_names(rows.names, mode)
     is_last = state.at == len(state.steps.steps) - 1
     step = "" if is_last else f"At step {state.steps.steps[state.at]:,}: "
     if not np.isfinite(values).all():
@@ -121,8 +121,9 @@ def draw_answer(
     if state.is_learned:
         _caution(state, means, possible)
     if alone is not None and (of := answer.of_matrices[0]) is not None:
-        related = [(cell.i, cell.j) for cell in of.cells() if cell.verdict == RELATED]
-        if note := sentences.read_alone(list(short.values()), related, of.mean, alone):
+        not_learned = counted(of, alone)
+        pairs = [(cell.i, cell.j) for cell in of.cells() if not_learned[cell.i, cell.j]]
+        if note := sentences.read_alone(list(short.values()), pairs, of.mean, alone):
             show_note(escape(note))
     if answer.why_none:
         _other_seeds(state)

@@ -24,7 +24,9 @@ from core.evaluation.relation_verdicts import (
 )
 from core.mrn.relations import Relations, impossible_blocks, row_names, strongest_pairs
 from core.registry import has_bilstm
+from core.results.relations import counted
 from core.store.types import MetricSeries, Run, RunState, RunWithFacts, SnapshotKey, StoredScore
+from core.wording import without_shared
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
@@ -34,8 +36,6 @@ BEYOND = "Beyond"
 """The column of what is learned beyond the counts of gold labels."""
 ALONE = "Alignment alone"
 """The column of what the alignment gives before anything is learned."""
-BEYOND_ALONE = "Beyond it"
-"""The column of what is learned beyond that."""
 
 _VANISHED = 1e-6
 # The optimal order of leaves takes cubic time: 0.02 s for 100 rows, 4 s for 768.
@@ -212,6 +212,34 @@ def clustered(correlations: Floats) -> Places:
     return np.asarray(leaves_list(tree), dtype=np.int64)
 
 
+_TAGS_IN_WORDS = {
+    ".": "period",
+    ",": "comma",
+    ":": "colon",
+    "``": "open quote",
+    "''": "close quote",
+    '"': "quote",
+    "(": "open bracket",
+    ")": "close bracket",
+    "$": "dollar",
+    "#": "pound",
+}
+
+
+def short_names(names: Sequence[str], mode: str) -> dict[str, str]:
+    """The rows' names as they are written, by name: `without_shared`, and tags of marks in words."""
+    short = without_shared(names)
+    return {name: in_words(text) for name, text in short.items()} if mode == "label" else short
+
+
+def in_words(label: str) -> str:
+    """A label whose tag is a mark in words, with its task before it or without: `pos:,` is `pos:comma`."""
+    task, colon, tag = label.partition(":")
+    if not tag:
+        return _TAGS_IN_WORDS.get(label, label)
+    return f"{task}{colon}{_TAGS_IN_WORDS.get(tag, tag)}"
+
+
 def signed(value: float, digits: int = 2) -> str:
     """A number with so many decimals and a real minus sign; no sign on zero."""
     return f"{value:z.{digits}f}".replace("-", "−").replace("inf", "∞").replace("nan", "not a number")
@@ -292,18 +320,6 @@ def gold_labels(run: RunWithFacts) -> Floats | None:
     return np.array(stored, dtype=np.float32) if stored else None
 
 
-def aligned_alone(runs: Sequence[RunWithFacts], shared: SharedRows) -> Floats | None:
-    """The label correlations (n, n) that the alignments of these runs alone give, their mean.
-
-    None where one of them is not known, and where an alignment relates no label to another by itself.
-    """
-    matrices = [np.array(run.facts.aligned if run.facts else ()) for run in runs]
-    if not all(map(np.size, matrices)):
-        return None
-    of_runs = zip(matrices, shared.places, strict=True)
-    return np.asarray(np.mean([matrix[np.ix_(places, places)] for matrix, places in of_runs], axis=0))
-
-
 def why_no_gold(run: RunWithFacts) -> str:
     """Why a run without gold correlations has none, in a sentence."""
     owners = run.facts.label_owners if run.facts else ()
@@ -361,7 +377,9 @@ def strongest(
     stack = np.stack(list(columns.values())) - (alone if alone is not None and beyond else 0.0)
     peaks = np.take_along_axis(stack, np.abs(stack).argmax(axis=0)[None], axis=0)[0]
     known = [of for of in verdicts.values() if of is not None]
-    decided = [np.isin(of.verdict, (RELATED, OPPOSED)) for of in known]
+    decided = [
+        np.isin(of.verdict, (RELATED, OPPOSED)) & ~counted(of, alone if beyond else None) for of in known
+    ]
     ranks = np.where(
         possible, np.abs(peaks) + 2 * np.any([np.zeros(possible.shape, dtype=bool), *decided], axis=0), 0.0
     )
@@ -380,8 +398,6 @@ def strongest(
             table[title] = [f"{signed(value)} {mark}" for value, mark in zip(values, marks, strict=True)]
     if alone is not None:
         table[ALONE] = [float(alone[at]) for at in pairs]
-        if beyond:
-            table[BEYOND_ALONE] = [float(stack[0][at]) for at in pairs]
     of_one = next(iter(verdicts.values())) if len(columns) == len(verdicts) == 1 else None
     if of_one is not None:
         cells = [of_one.cell(i, j) for i, j in pairs]

@@ -78,12 +78,20 @@ def shown(app: AppTest) -> Shown:
     return Shown(frames[0], panels, variances)
 
 
+def _list(app: AppTest) -> dict[str, Any]:
+    parts = app.get("bidi_component")
+    (data,) = (part.proto.json for part in parts if part.proto.component_name == "mrnlab_relation_list")
+    return dict(json.loads(data))
+
+
+def lines(app: AppTest) -> list[dict[str, Any]]:
+    """The lines of the list of pairs, as the browser gets them."""
+    return list(_list(app)["lines"])
+
+
 def listed(app: AppTest) -> pd.DataFrame:
     """The list of pairs as it reads, with the full names of both rows."""
-    parts = (
-        part for part in app.get("bidi_component") if part.proto.component_name == "mrnlab_relation_list"
-    )
-    data = json.loads(next(parts).proto.json)
+    data = _list(app)
     columns = ["First", "Second", *(column["name"] for column in data["columns"])]
     return pd.DataFrame([[*line["pair"], *line["cells"]] for line in data["lines"]], columns=columns)
 

@@ -11,7 +11,7 @@ from core.mrn.relations import Relations
 from core.store import RunState, Store
 from tests.making import run_facts
 from tests.pages.conftest import Open, words
-from tests.pages.matrices import learned_run, listed, matrix, shown
+from tests.pages.matrices import learned_run, lines, listed, matrix, shown
 
 
 def test_labels_are_shown_beside_what_the_alignment_alone_gives(open_page: Open) -> None:
@@ -31,11 +31,21 @@ def test_labels_are_shown_beside_what_the_alignment_alone_gives(open_page: Open)
             runs.append(learned_run(found, facts, seed=seed, learn=("task", "label")))
             store.finish(runs[-1], RunState.SUCCEEDED, best_epoch=1)
     link: dict[str, Any] = {"run": ",".join(map(str, runs)), "mode": "Labels"}
-    app = open_page("relations", **link)
+    app = open_page("relations", **link, ranked="By value")
     assert list(listed(app).columns) == ["First", "Second", "Correlation", "Alignment alone", "Verdict"]
     assert listed(app).iloc[0].tolist() == ["pos:NN", "ner:O", "0.95", "0.97", "● related"]
     assert listed(app).iloc[-1].tolist() == ["pos:,", "ner:B-PER", "−0.80", "0.10", "× opposed"]
-    assert "1 of the 2 related pairs is hardly beyond what the alignment alone gives" in words(app)
-    assert shown(app).frame["rows"]["short"][:2] == ["NN", "“,”"]
-    beyond = listed(open_page("relations", **link, ranked="Beyond the alignment"))
-    assert beyond.iloc[0, :5].tolist() == ["pos:NN", "ner:B-PER", "0.50", "0.00", "0.50"]
+    assert [(line["quiet"], line["parted"]) for line in lines(app)] == [
+        (True, False), (False, False), (False, True),
+    ]  # fmt: skip
+    assert lines(app)[-1]["short"] == ["pos:comma", "ner:B-PER"]
+    assert shown(app).frame["rows"]["short"][:2] == ["NN", "comma"]
+    text = words(app)
+    assert "Of 4 pairs between tasks 1 is related beyond the alignment: pos:NN and ner:B-PER (0.50" in text
+    assert "1 is opposed: pos:comma and ner:B-PER" in text
+    assert (
+        "1 more pair is related as far as the alignment alone relates them (pos:NN and ner:O: 0.95, alone "
+        "0.97): counted, not learned"
+    ) in text
+    beyond = listed(open_page("relations", **link))
+    assert beyond.iloc[0].tolist() == ["pos:NN", "ner:B-PER", "0.50", "0.00", "● related"]

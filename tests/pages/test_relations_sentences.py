@@ -91,11 +91,10 @@ def test_correlations_at_one_are_a_caution() -> None:
 def test_what_the_alignment_alone_gives_is_not_praised_as_learned() -> None:
     learned, alone = matrix(3, _01=0.95, _02=0.9, _12=-0.8), matrix(3, _01=0.98, _02=0.2)
     assert read_alone("abc", [(0, 1), (0, 2)], learned, alone) == (
-        "1 of the 2 related pairs is hardly beyond what the alignment alone gives (a and b: 0.98): counted, "
-        "not learned."
+        "2 more pairs are related as far as the alignment alone relates them (a and b: 0.95, alone 0.98): "
+        "counted, not learned; grey in the list."
     )
-    assert read_alone("abc", [(0, 1)], learned, alone).startswith("The related pair is hardly")
-    assert not read_alone("abc", [(0, 2)], learned, alone)
+    assert not read_alone("abc", [], learned, alone)
 
 
 def test_features_are_read_by_their_effective_rank() -> None:
