@@ -7,7 +7,7 @@ const MOST_NUMBERS = 12
 const GAP = 30
 const BELOW = 14 // between rows of panels
 const NAME = { few: 13, many: 11 } // size of the rows' names; where not all fit, every n-th is written
-const TIGHT = 0.88 // a name's height, of its size
+const TIGHT = 0.85 // a name's height, of its size
 const LARGEST_CELL = 110
 const NARROWEST = [[4, 200], [12, 300], [Infinity, 420]] // of panels beside each other, by their rows
 const CELL_OF_NUMBER = 34 // no number is written in a smaller cell
@@ -17,6 +17,7 @@ const HALF = 255 // colours on each side of zero
 const CANNOT = "cannot be learned"
 const VERDICTS = { 1: "undecided", 2: "related", 3: "opposed", 4: "none that matters" }
 const SMALLEST_SHAPED = 7 // in a smaller cell a decided relation is a dot, whatever its sign
+const INSET = 0.2 // of a cell's side: so far the colour of an undecided cell stands from its edges
 const INKS = ["#14181C", "#FFFFFF"] // of marks and numbers: on a light cell, on a dark one
 
 function draw(parent, tag, attributes = {}, text) {
@@ -140,6 +141,10 @@ function verdictAt(panel, stack, step, row, column) {
   if (!panel.verdicts || step !== stack.steps - 1) return null
   return panel.verdicts.codes[stack.places[row * stack.columns + column]]
 }
+
+// How much smaller a cell is drawn on each side: one that the seeds do not decide, or that is not tested.
+const marginAt = (panel, stack, room, step, row, column) =>
+  ["0", "1"].includes(verdictAt(panel, stack, step, row, column)) ? INSET * room.cell : 0
 
 // The column in which a row meets itself: its correlation is 1, whatever was learned. Blocks of features do not.
 const sameColumn = ({ rows, columns }, row) => (rows.block === 1 ? row + rows.start - columns.start : -1)
@@ -381,8 +386,15 @@ function paint(canvas, frame, stacks, parts, room, theme, step) {
   frame.panels.forEach((panel, index) => {
     const stack = stacks[index]
     const origin = room.origin(index)
-    const image = pixels(frame, stack, theme, step)
-    context.drawImage(image, origin.x, origin.y, room.cell * room.wide, room.cell * room.down)
+    if (verdictAt(panel, stack, step, 0, 0) === null) {
+      const image = pixels(frame, stack, theme, step)
+      context.drawImage(image, origin.x, origin.y, room.cell * room.wide, room.cell * room.down)
+    } else {
+      for (const { x, y, side, colour } of squares(frame, index, stack, room, theme, step)) {
+        context.fillStyle = colour
+        context.fillRect(x, y, side, side)
+      }
+    }
     paintBars(parts[index].bars, stack, frame, room, step)
     paintMarks(parts[index].marks, panel, stack, room, theme, step, origin)
     parts[index].texts.forEach((text, place) => {
@@ -420,6 +432,19 @@ function paintMarks(marks, panel, stack, room, theme, step, origin) {
   })
 }
 
+// Where each cell is drawn, how large and in which colour.
+function squares(frame, index, stack, room, theme, step) {
+  const origin = room.origin(index)
+  return Array.from({ length: room.down * room.wide }, (_, cell) => {
+    const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
+    const margin = marginAt(frame.panels[index], stack, room, step, row, column)
+    return {
+      x: origin.x + column * room.cell + margin, y: origin.y + row * room.cell + margin, side: room.cell - 2 * margin,
+      colour: `rgb(${groundOf(frame, stack, theme, step, row, column).join(",")})`,
+    }
+  })
+}
+
 // The matrix as an image of a pixel per cell.
 function pixels(frame, stack, theme, step) {
   stack.canvas ??= Object.assign(document.createElement("canvas"), { width: stack.columns, height: stack.rows })
@@ -450,15 +475,9 @@ function asSVG(svg, frame, stacks, room, theme, step) {
   copy.setAttribute("xmlns", SVG)
   const cells = draw(copy, "g", { "shape-rendering": "crispEdges" })
   draw(cells, "rect", { width: room.width, height: room.height, fill: theme.page })
-  frame.panels.forEach((panel, index) => {
-    const { x, y } = room.origin(index)
-    for (let cell = 0; cell < room.down * room.wide; cell += 1) {
-      const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
-      const ground = groundOf(frame, stacks[index], theme, step, row, column)
-      draw(cells, "rect", {
-        x: (x + column * room.cell).toFixed(2), y: (y + row * room.cell).toFixed(2),
-        width: room.cell.toFixed(2), height: room.cell.toFixed(2), fill: `rgb(${ground.join(",")})`,
-      })
+  stacks.forEach((stack, index) => {
+    for (const { x, y, side, colour } of squares(frame, index, stack, room, theme, step)) {
+      draw(cells, "rect", { x: x.toFixed(2), y: y.toFixed(2), width: side.toFixed(2), height: side.toFixed(2), fill: colour })
     }
   })
   copy.prepend(cells)

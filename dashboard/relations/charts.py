@@ -245,7 +245,8 @@ def course_chart(
         chart.add_line(y=0, line={"color": MUTED, "width": 1})
         for edge in (BOUND, -BOUND) if bound else ():
             if bottom <= edge <= top:
-                _add_level(chart, edge, f"{signed(edge, 1)}: bound of the verdicts", "dot")
+                side, counts = ("above", RELATED) if edge > 0 else ("below", OPPOSED)
+                _add_level(chart, edge, f"{side} {signed(edge, 1)}: counts as {counts}", "dot")
     room = 0.045 * (top - bottom)
     chart.layout["yaxis"] = axis(
         "",

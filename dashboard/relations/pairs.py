@@ -94,7 +94,8 @@ def draw(selection: Selection) -> None:
             pair = _pair_list(state, few, list(means), gold, verdicts, alone)
     with left:
         _player(state, data, pair)
-        summary.reading(state, means, possible, has_bars=bool(data.frame["panels"][0]["variances"]))
+        has_bars = bool(data.frame["panels"][0]["variances"])
+        summary.reading(state, means, possible, answer.of_matrices, has_bars=has_bars)
         if selection.gold:
             summary.gold_agreement(state, means[0], gold)
     with line:

@@ -13,6 +13,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from core.evaluation.relation_verdicts import UNDECIDED, RelationVerdicts
 from core.evaluation.statistics import summary
 from core.mrn.relations import effective_rank
 from core.wording import all_of, capitalised, first_of, percent, plural, spread_text
@@ -198,6 +199,18 @@ def read_alone(names: Sequence[str], counted: Sequence[Pair], values: Floats, al
         f"{plural(len(counted), 'more pair is', 'more pairs are')} related as far as the alignment alone "
         f"relates them ({_names(names, first)}: {signed(values[first])}, alone {signed(alone[first])}): "
         "counted, not learned; grey in the list."
+    )
+
+
+def read_undecided(verdicts: RelationVerdicts) -> str:
+    """Why most pairs have no verdict; empty where most have one."""
+    undecided, tested = verdicts.count(UNDECIDED), int(np.triu(verdicts.tested, 1).sum())
+    if 2 * undecided <= tested:
+        return ""
+    seeds = plural(verdicts.seeds, "seed")
+    return (
+        f"**{undecided:,} of {plural(tested, 'pair')} are undecided**: {seeds}, corrected for "
+        f"{plural(tested, 'test')}, can decide few."
     )
 
 

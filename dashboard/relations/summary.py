@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.config import FIELD_HELP
 from core.config.fields import NOTHING
-from core.evaluation.relation_verdicts import NEGLIGIBLE, OPPOSED, RELATED, UNDECIDED
+from core.evaluation.relation_verdicts import NEGLIGIBLE, OPPOSED, RELATED, UNDECIDED, RelationVerdicts
 from core.metrics import DEV_SCORE, STATISTIC_MEANINGS
 from core.metrics import PENALTY as PENALTY_METRIC
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
@@ -139,7 +139,7 @@ def _caution(state: RelationsState, means: Floats, possible: Bools) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         show_note(text, width="content")
         if strength and len(strengths) == 1:
-            smaller = number(float(f"{strength / 10:.3g}"))
+            smaller = f"{strength / 10:.3g}"
             st.page_link(
                 "launch/page.py",
                 label=f"Launch these runs with λ = {smaller}",
@@ -159,14 +159,22 @@ _LOOKS = {
 }
 
 
-def reading(state: RelationsState, means: Floats, possible: Bools, *, has_bars: bool) -> None:
+def reading(
+    state: RelationsState,
+    means: Floats,
+    possible: Bools,
+    verdicts: Sequence[RelationVerdicts | None],
+    *,
+    has_bars: bool,
+) -> None:
     """Draws what the colours and the bars of the matrix say, and what to be careful with."""
     if not state.is_learned:
         embedding_note(state)
         return
     mode = state.mode
     red, blue = _LOOKS[mode]
-    lines = [f"**Red**: {red}. **Blue**: {blue}."]
+    lines = [sentences.read_undecided(of) for of in verdicts if of is not None and state.is_single]
+    lines.append(f"**Red**: {red}. **Blue**: {blue}.")
     if has_bars:
         lines.append("**Bars**: how much the prior lets a row's weights vary; dashed: the mean row.")
     lines.append(sentences.read_size(mode, means, possible, state.groups[0].runs[0].alignment))
@@ -455,7 +463,7 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
         without = ["undecided"] * (CODES[UNDECIDED] in codes) + ["within a task (not tested)"] * (
             UNTESTED in codes
         )
-        foot = "   ".join([*marks, *([f"no mark: {' or '.join(without)}"] if without else [])])
+        foot = "   ".join([*marks, *([f"smaller: {' or '.join(without)}"] if without else [])])
     if block == 1 and mode != "feature":
         foot = "   ".join(filter(None, [foot, "grey: a row with itself"]))
     untested = "Not tested: not between two tasks, or without training words."

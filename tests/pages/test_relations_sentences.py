@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from core.evaluation.relation_verdicts import relation_verdicts
 from core.mrn.relations import effective_rank
 from core.registry import feature_parts
 from dashboard.relations.sentences import (
@@ -17,6 +18,7 @@ from dashboard.relations.sentences import (
     read_saturation,
     read_scores,
     read_size,
+    read_undecided,
     read_unlearned,
 )
 from tests.pages.matrices import matrix
@@ -156,3 +158,13 @@ def test_what_lowers_the_effective_rank_is_told(covariance: np.ndarray, cause: s
 )
 def test_what_the_cosines_say(values: np.ndarray, sentence: str) -> None:
     assert read_embeddings("abcd"[: len(values)], values[None]) == sentence
+
+
+def test_many_tests_of_few_seeds_say_why_they_decide_little() -> None:
+    random = np.random.default_rng(1)
+    values = np.stack([matrix(4, _01=0.9)] * 3) + random.normal(scale=0.3, size=(3, 4, 4))
+    values = np.clip((values + values.transpose(0, 2, 1)) / 2, -1, 1)
+    tested = ~np.eye(4, dtype=bool)
+    text = read_undecided(relation_verdicts(values, tested))
+    assert text.endswith("of 6 pairs are undecided**: 3 seeds, corrected for 6 tests, can decide few.")
+    assert not read_undecided(relation_verdicts(np.stack([matrix(2, _01=0.9)] * 3), tested[:2, :2]))
