@@ -129,6 +129,11 @@ def p_text(p: float | None) -> str:
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def p_sentence(p: float | None) -> str:
+    """`p = 0.005`, `p < 0.001`; empty for None."""
+    return f"p {'= ' * (p >= 0.001)}{p_text(p)}" if p is not None else ""
+
+
 def duration(seconds: float | None) -> str:
     """`under 1 s`, `40 s`, `4 min`, `2 h 5 min`, `4 days`; a dash for None or NaN."""
     # humanize says `2 hours` of 2 h 5 min, or `2 hours and 5 minutes`: less exact, or too long for a table.

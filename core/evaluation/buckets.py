@@ -80,6 +80,10 @@ UNSEEN_WORDS = _feature(
 )
 
 
+FEATURE_HEADS = {"frequency": "How often seen", "labels": "Labels per word", "length": "Text length"}
+"""What heads the buckets of a feature; of others it is their name."""
+
+
 @dataclass(frozen=True)
 class TaskText:
     """Sentences that are annotated for a task: their words (of a pair, of both texts), and their labels."""

@@ -22,7 +22,7 @@ from core.evaluation.statistics import (
     paired_difference,
     summary,
 )
-from core.wording import p_text, plural, signed_points
+from core.wording import p_sentence, plural, signed_points
 
 HIGHER, LOWER, EQUIVALENT, UNDECIDED = "higher", "lower", "equivalent", "undecided"
 """The verdicts on a difference."""
@@ -129,7 +129,7 @@ class Comparison:
         """The verdict and the numbers behind it (plain text)."""
         text = f"{self.verdict_text}, {self.in_points}"
         if self.interval is not None:
-            text += f", {plural(self.seeds, 'seed')}, p {p_text(self.p)}"
+            text += f", {plural(self.seeds, 'seed')}, {p_sentence(self.p)}"
         return f"{text} ({self.remark})" if self.remark else text
 
     def reversed(self) -> Self:

@@ -259,4 +259,8 @@ def where_headline(task: str, a: str, b: str, differences: Sequence[BucketDiffer
             texts.append(f"{len(of_verdict) - _MOST_NAMED} more")
         if texts:
             parts.append(f"{verb} with {all_of(texts)}")
-    return f"On {task} {a} {' and '.join(parts)}; elsewhere undecided."
+    through = [each.bucket.phrase for each in differences if each.through is not None]
+    explained = f". {'These explain' if len(named) > 1 else 'This explains'} what differs with "
+    others = [f"{len(through) - _MOST_NAMED} more"] * (len(through) > _MOST_NAMED)
+    rest = f"{explained}{all_of([*through[:_MOST_NAMED], *others])}" if through else ""
+    return f"On {task} {a} {' and '.join(parts)}{rest}; elsewhere undecided."

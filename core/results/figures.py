@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, groupby, pairwise
 from typing import Any
 
+from core.evaluation.buckets import FEATURE_HEADS
 from core.evaluation.comparison import UNDECIDED, Comparison
 from core.evaluation.statistics import MeanSD
+from core.evaluation.where import BucketDifference
 from core.figures import (
     BORDER,
     LEGEND_ON_TOP,
@@ -28,8 +30,11 @@ from core.results.choice import expected_best
 from core.results.comparisons import FEW_TASKS, Difference
 from core.results.series import SPLITS, ScoreLine, ScoresAgainst
 from core.results.table import MEAN_OF_TASKS, ResultTable
-from core.wording import percent, plural, signed_points, spread_text, without_shared
+from core.results.where import Where
+from core.wording import capitalised, p_sentence, percent, plural, signed_points, spread_text, without_shared
 
+DECIDED, THROUGH = "decided", "explained by another bucket"
+_VERDICT, _SEEDS = "verdict", "seeds"
 RARE = "rarer labels"
 """A target of a forest that is drawn as a diamond, as MEAN_OF_TASKS is: a mean over rarer labels, no task."""
 
@@ -38,7 +43,8 @@ RARE = "rarer labels"
 class Mark:
     """One difference in a forest plot, in points: its interval, the text under the pointer, its verdict.
 
-    `text` is its verdict with its numbers, for a forest that writes them.
+    `columns` has its verdict and its numbers by their heads, for a forest that writes them. `is_through`:
+    another row explains it, though it is decided.
     """
 
     row: int
@@ -48,25 +54,41 @@ class Mark:
     high: float | None
     hover: str
     verdict: str
-    text: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    is_through: bool = False
+
+    @property
+    def state(self) -> str:
+        """What its filling says: DECIDED, THROUGH or UNDECIDED."""
+        return UNDECIDED if self.verdict in (UNDECIDED, "") else THROUGH if self.is_through else DECIDED
 
     @classmethod
-    def from_comparison(
-        cls, difference: Comparison, row: int, target: str, hover: str, text: str = ""
-    ) -> Mark:
+    def from_comparison(cls, difference: Comparison, row: int, target: str, hover: str) -> Mark:
         """The mark of a comparison."""
+        texts = (
+            difference.verdict_text,
+            signed_points(difference.mean),
+            difference.interval_in_points,
+            p_sentence(difference.p) if difference.interval else "",
+            plural(difference.seeds, "seed"),
+        )
+        columns = dict(zip((_VERDICT, "difference", "95% interval", "p", _SEEDS), texts, strict=True))
         low, high = (100 * end for end in difference.interval) if difference.interval else (None, None)
-        return cls(row, target, 100 * difference.mean, low, high, hover, difference.verdict, text)
+        return cls(row, target, 100 * difference.mean, low, high, hover, difference.verdict, columns)
 
 
 @dataclass(frozen=True)
 class Forest:
-    """Differences from one reference: `rows` from the top, `targets` the tasks and means."""
+    """Differences from one reference: `rows` from the top, `targets` the tasks and means.
+
+    `heads` are the rows that have no marks, but head those that follow.
+    """
 
     rows: tuple[str, ...]
     targets: tuple[str, ...]
     reference: str
     marks: tuple[Mark, ...]
+    heads: frozenset[int] = frozenset()
 
 
 def forest_of(compared: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:
@@ -81,7 +103,6 @@ def forest_of(compared: Mapping[str, Sequence[Difference]], tasks: Sequence[str]
             row if of_configurations else shown.index(delta.task),
             delta.task if of_configurations else name,
             f"{name}, {delta.task}: {delta.sentence}",
-            delta.sentence,
         )
         for row, (name, deltas) in enumerate(compared.items())
         for delta in deltas
@@ -102,6 +123,32 @@ def forest(differences: Sequence[Difference], table: ResultTable, baseline: str)
     for delta in differences:
         rows.setdefault(delta.row.name, []).append(delta)
     return forest_of(rows, table.tasks, table.row(baseline).name)
+
+
+def where_rows(apart: Where) -> list[BucketDifference | str]:
+    """The rows of the forest of buckets from the top: a head for each feature, then its buckets."""
+    rows: list[BucketDifference | str] = []
+    for feature, of_feature in groupby(apart.buckets, key=lambda each: each.bucket.feature):
+        rows += [FEATURE_HEADS.get(feature, capitalised(feature)), *of_feature]
+    return rows
+
+
+def where_forest(apart: Where, hover: Callable[[BucketDifference], str]) -> Forest:
+    """The differences by bucket as a forest."""
+    rows, marks = where_rows(apart), []
+    for place, each in enumerate(rows):
+        if isinstance(each, str):
+            continue
+        low, high = (100 * end for end in each.interval) if each.interval else (None, None)
+        mark = Mark(place, apart.delta.task, 100 * each.paired.mean, low, high, hover(each), each.verdict)
+        marks.append(replace(mark, is_through=each.through is not None))
+    return Forest(
+        tuple(each if isinstance(each, str) else each.bucket.name for each in rows),
+        (apart.delta.task,),
+        apart.delta.base.name,
+        tuple(marks),
+        frozenset(place for place, each in enumerate(rows) if isinstance(each, str)),
+    )
 
 
 _SHAPES = ("circle", "square", "triangle-up", "hexagon")
@@ -283,6 +330,9 @@ def expected_best_chart(scores: Sequence[float]) -> Figure:
 _FEW_TICKS = 10
 
 
+_FILLINGS = (DECIDED, THROUGH, UNDECIDED)
+_GROUPED = 26
+"""The height of a row under a head: its name is short."""
 _NUMBERS, _LETTER = 26, 6.2
 """The height of a mark with its numbers in two lines, and the width of a letter of them."""
 
@@ -291,15 +341,20 @@ _NUMBERS, _LETTER = 26, 6.2
 def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = False) -> Figure:
     """Differences with 95% intervals: rows with a mark per target, filled if it is decided.
 
-    With `numbers` the text of each mark stands right of it, in a column.
+    With `numbers` those of each mark stand right of it, in columns; under it on a narrow page.
     """
+    columns = _columns(view.marks) if numbers else {}
+    widths = {
+        head: _LETTER * max(len(text) for text in (head, *texts)) + 14 for head, texts in columns.items()
+    }
     per_row = len(view.targets)
-    height = 76 + _LEGEND + round(len(view.rows) * max(34, (_NUMBERS if numbers else 15) * per_row + 10))
-    right = max(_LETTER * len(mark.text) for mark in view.marks) + 16 if numbers else 12
+    least = _GROUPED if view.heads else 34
+    height = 76 + _LEGEND + round(len(view.rows) * max(least, (_NUMBERS if numbers else 15) * per_row + 10))
+    right = sum(widths.values()) + 12
     chart = Chart(
         height,
         margin={"l": 8, "r": round(right), "t": _LEGEND, "b": 44},
-        showlegend=per_row > 1,
+        showlegend=per_row > 1 or bool(view.heads),
         legend=LEGEND_ON_TOP,
     )
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
@@ -311,15 +366,29 @@ def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = Fa
         shape = "diamond" if target in (RARE, MEAN_OF_TASKS) else _SHAPES[used[colour] % len(_SHAPES)]
         used[colour] += 1
         _add_target(chart, view, target, offset, name=short[target], colour=colour, shape=shape)
-    chart.layout["xaxis"] = axis(
-        f"Points gained over {plotly_text(view.reference)} (hollow: undecided)", tickformat="~g"
-    )
-    names = [wrapped(title) for title in view.rows]
+    states = {mark.state for mark in view.marks}
+    if view.heads:
+        _add_key(chart, [state for state in _FILLINGS if state in states], colour)
+    hollow = " (hollow: undecided)" * (UNDECIDED in states and not view.heads)
+    seeds = {mark.columns.get(_SEEDS, "") for mark in view.marks} if numbers else {""}
+    of_all = f", {seeds.pop()}" if len(seeds) == 1 and "" not in seeds else ""
+    title = f"Points gained over {plotly_text(view.reference)}{of_all}{hollow}"
+    chart.layout["xaxis"] = axis(title, tickformat="~g")
+    names = [
+        f"<b>{plotly_text(title)}</b>" if place in view.heads else wrapped(title)
+        for place, title in enumerate(view.rows)
+    ]
     chart.layout["yaxis"] = named_axis(names, range=(len(names) - 0.5, -0.5))
     if numbers:
         offsets = dict(zip(view.targets, _offsets(per_row), strict=True))
-        chart.layout["annotations"] = [_numbers(mark, mark.row + offsets[mark.target]) for mark in view.marks]
-    for line in range(1, len(view.rows)):
+        places = [mark.row + offsets[mark.target] for mark in view.marks]
+        chart.layout["annotations"] = [
+            *_numbers(columns, widths, places),
+            *(_below(texts, y) for *texts, y in zip(*columns.values(), places, strict=True)),
+        ]
+    for line in sorted(view.heads) or range(len(view.rows)):
+        if line == 0:
+            continue
         chart.add_line(y=line - 0.5, line={"color": BORDER, "width": 1}, layer="below")
     return chart.figure()
 
@@ -329,20 +398,59 @@ def _offsets(count: int) -> list[float]:
     return [0.7 * ((index + 0.5) / count - 0.5) for index in range(count)]
 
 
-def _numbers(mark: Mark, y: float) -> dict[str, Any]:
-    """The text of a mark at the right end of its row; narrow charts set it in two lines (`chart.js`)."""
+def _columns(marks: Sequence[Mark]) -> dict[str, list[str]]:
+    """The numbers of the marks by head; verdicts and seeds only where they differ."""
+    columns = {head: [mark.columns[head] for mark in marks] for head in marks[0].columns}
     return {
-        "name": "numbers",
-        "text": plotly_text(mark.text),
+        head: texts
+        for head, texts in columns.items()
+        if head not in (_VERDICT, _SEEDS) or len(set(texts)) > 1
+    }
+
+
+def _numbers(
+    columns: Mapping[str, Sequence[str]], widths: Mapping[str, float], places: Sequence[float]
+) -> list[dict[str, Any]]:
+    """The columns right of the chart under their heads, aligned at their right; none on a narrow page."""
+    look = {"name": "numbers", "x": 1, "xref": "paper", "xanchor": "right", "showarrow": False}
+    made = []
+    for (head, texts), end in zip(columns.items(), accumulate(widths.values()), strict=True):
+        of_column = look | {"xshift": round(end)}
+        top = {"y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 6}
+        made.append(of_column | top | {"text": head, "font": {"size": 12, "color": MUTED}})
+        made += [
+            of_column | {"text": plotly_text(text), "y": y, "font": {"size": 12, "color": TEXT}}
+            for text, y in zip(texts, places, strict=True)
+        ]
+    return made
+
+
+def _below(texts: Sequence[str], y: float) -> dict[str, Any]:
+    """The numbers of a mark under it, which `chart.js` shows on a narrow page instead of the columns."""
+    return {
+        "name": "below",
+        "visible": False,
+        "text": plotly_text(" ".join(filter(None, texts))),
         "x": 1,
         "xref": "paper",
-        "xanchor": "left",
-        "xshift": 10,
+        "xanchor": "right",
         "y": y,
+        "yshift": -12,
         "showarrow": False,
-        "align": "left",
-        "font": {"size": 12, "color": TEXT},
+        "font": {"size": 11, "color": TEXT},
     }
+
+
+def _add_key(chart: Chart, states: Sequence[str], colour: str) -> None:
+    """Adds what the fillings of marks say to the legend."""
+    for state in states:
+        symbol, filling = (
+            "circle-open" if state == UNDECIDED else "circle",
+            MUTED if state == THROUGH else colour,
+        )
+        marker = {"size": 9, "symbol": symbol, "color": filling, "line": {"width": 1.6, "color": colour}}
+        chart.add("scatter", x=[None], y=[None], name=state, mode="markers", marker=marker)
+    chart.layout["legend"] = LEGEND_ON_TOP | {"itemclick": False, "itemdoubleclick": False}
 
 
 def _add_target(
@@ -350,17 +458,18 @@ def _add_target(
 ) -> None:
     # The legend has the look of the first mark: a filled one where there is one.
     marks = sorted(
-        (mark for mark in view.marks if mark.target == target),
-        key=lambda mark: mark.verdict in (UNDECIDED, ""),
+        (mark for mark in view.marks if mark.target == target), key=lambda mark: mark.state == UNDECIDED
     )
-    symbols = [f"{shape}-open" if mark.verdict in (UNDECIDED, "") else shape for mark in marks]
+    symbols = [f"{shape}-open" if mark.state == UNDECIDED else shape for mark in marks]
+    fillings = [MUTED if mark.state == THROUGH else colour for mark in marks] if view.heads else colour
     chart.add(
         "scatter",
         x=[mark.points for mark in marks],
         y=[mark.row + offset for mark in marks],
         name=plotly_text(name),
+        showlegend=False if view.heads else None,
         mode="markers",
-        marker={"size": 9, "symbol": symbols, "color": colour, "line": {"width": 1.6, "color": colour}},
+        marker={"size": 9, "symbol": symbols, "color": fillings, "line": {"width": 1.6, "color": colour}},
         error_x=interval(
             [mark.points for mark in marks],
             [mark.low for mark in marks],

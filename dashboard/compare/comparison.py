@@ -209,7 +209,8 @@ def _answer_notes(table: ResultTable, row_a: ResultRow, row_b: ResultRow, drawn:
     """When a difference counts, which candidates dev chose, and in what else the other steps' rows differ."""
     notes = [f"{row.name}: {row.chosen}, {row.choice}." for row in (row_a, row_b) if row.choice]
     if table.tests:
-        correcting = f" after correcting for {table.tests} comparisons" * (table.tests > 1)
+        of = f"the {table.tests} {'pairs' if table.baseline is None else 'differences'}, within each task"
+        correcting = f" after correcting for {of}" * (table.tests > 1)
         notes.append(f"A difference counts when p < {1 - CONFIDENCE:g}{correcting}.")
     others = [step for step in drawn if {step.a.key, step.b.key} != {row_a.key, row_b.key} and step.confounds]
     notes += [

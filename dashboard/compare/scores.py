@@ -56,8 +56,8 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     bold = f" Bold: {escape(best(table))}" * bool(table.bold)
     number = "" if ours.hides_n else " (their number)"
     st.caption(
-        f"Percent, mean ± standard deviation over seeds{number}.{bold} Differences are of unrounded scores.",
-        help=f"What these figures depend on: {escape(signature(table))}",
+        f"Percent, mean ± standard deviation over seeds{number}.{bold}",
+        help=f"Differences are of unrounded scores. What these figures depend on: {escape(signature(table))}",
     )
     if with_cost:
         st.caption(f"{COST_NOTE} –: not recorded.")

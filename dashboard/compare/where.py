@@ -11,15 +11,14 @@ import streamlit as st
 
 from core.corpora.loading import Files, files_of
 from core.errors import CorpusError, MRNLabError
-from core.evaluation.comparison import UNDECIDED
 from core.evaluation.where import BucketDifference
 from core.results.comparisons import Difference, run_pairs
-from core.results.figures import Forest, Mark, forest_chart
+from core.results.figures import forest_chart, where_forest, where_rows
 from core.results.table import ResultRow, ResultTable
 from core.results.where import ERRORS, SCHEME, WHERE_COLUMNS, BucketSentence, Where, where_of
 from core.store.types import Run
 from core.tasks import TaskKind
-from core.wording import capitalised, p_text, plural
+from core.wording import capitalised, p_sentence, plural
 from dashboard.compare.compared_runs import ComparedRuns, labels, task_kind
 from dashboard.compare.labelled import block_of, draw_blocks, outlined, read_examples
 from dashboard.components.charts import chart
@@ -33,6 +32,7 @@ from jobs.reports.where import where_sheets
 
 _TALL = 15
 """So many rows at most are drawn without scrolling."""
+_TALL_FOREST = 24
 _BUCKETS = "buckets"
 _BUCKET = "bucket"
 _MOST_SENTENCES = 5
@@ -104,15 +104,10 @@ def _files(pairs: Sequence[tuple[Run, Run]]) -> Files | None:
 
 
 def _forest(apart: Where) -> None:
-    """Draws the difference in each bucket; filled where it is decided in this bucket by itself."""
+    """Draws the difference in each bucket under heads, with a key of what their filling says."""
     task, base = apart.delta.task, apart.delta.base.name
-    view = Forest(
-        tuple(each.bucket.phrase for each in apart.buckets),
-        (task,),
-        base,
-        tuple(_mark(apart, row, each) for row, each in enumerate(apart.buckets)),
-    )
-    with st.container(height=640 if len(view.rows) > _TALL else "content", border=False):
+    rows, view = where_rows(apart), where_forest(apart, lambda each: _hover(apart, each))
+    with st.container(height=640 if len(view.rows) > _TALL_FOREST else "content", border=False):
         clicked = chart(
             forest_chart(view, {task: resources.task_colour(task)}),
             key="where_forest",
@@ -120,15 +115,13 @@ def _forest(apart: Where) -> None:
             still=True,
             alt=f"Difference from {base} on {task} by bucket, with 95% intervals",
         )
-    if clicked is not None:
-        st.session_state[_BUCKET] = view.rows[round(clicked.y)]
-    through = any(each.through for each in apart.buckets)
+    if clicked is not None and not isinstance(each := rows[round(clicked.y)], str):
+        st.session_state[_BUCKET] = each.bucket.phrase
     st.caption(
         f"Points, paired by seed, with the 95% interval over seeds. Buckets hold {apart.items}, and overlap. "
-        "Filled: decided over seeds and over sentences, corrected for all buckets (Holm). Click a mark to "
-        "read its sentences."
-        + " Hollow too: what is decided only through another bucket, which *In numbers* names."
-        * through
+        "Decided: over seeds and over sentences, corrected for all buckets (Holm). Explained by another "
+        f"bucket: undecided without the {apart.items} that it shares with that one. "
+        "Click a mark to read its sentences."
     )
 
 
@@ -179,19 +172,17 @@ def _fewer_text(each: BucketSentence, runs: Mapping[int, Run]) -> str:
     return f"Fewer errors: {', '.join(counts)}. Shown: seed {runs[each.run_ids[0]].config.seed}."
 
 
-def _mark(apart: Where, row: int, each: BucketDifference) -> Mark:
-    low, high = (100 * end for end in each.interval) if each.interval else (None, None)
+def _hover(apart: Where, each: BucketDifference) -> str:
+    """What is under the pointer at the mark of a bucket."""
     scores = (
         f"{name} {number_text(100 * score, 'z.2f')}"
         for name, score in ((apart.delta.row.name, each.a), (apart.delta.base.name, each.b))
     )
-    p = "" if each.p is None or each.joint is None else f", p {p_text(max(each.p, each.joint))}"
-    hover = (
+    p = "" if each.p is None or each.joint is None else f", {p_sentence(max(each.p, each.joint))}"
+    return (
         f"{each.bucket.phrase}: {each.verdict_text}, {each.in_points}{p}; {', '.join(scores)}; "
         f"{number_text(each.items, ',.0f')} {apart.items}, {plural(each.paired.n, 'seed')}"
     )
-    verdict = each.verdict if each.is_named else UNDECIDED
-    return Mark(row, apart.delta.task, 100 * each.paired.mean, low, high, hover, verdict)
 
 
 def _sheets(apart: Where) -> dict[str, Sheet]:

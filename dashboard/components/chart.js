@@ -86,16 +86,13 @@ function fit(layout, { node, data }) {
       layout.margin = { ...layout.margin, r: 8, t: 32 }
       Object.assign(layout, { showlegend: true, legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom" } })
     }
-    // Numbers of a difference: its interval above, seeds and p below; a mark's filling tells the verdict.
-    const numbers = layout.annotations?.filter(({ name }) => name === "numbers") ?? []
-    for (const number of numbers) {
-      number.text = number.text.replace(/^.*?, (\S+ \[.*?\]), /, "$1<br>")
-      number.font.size = 11
-    }
-    const lines = numbers.flatMap(({ text }) => text.replaceAll("&lt;", "<").split("<br>"))
-    if (lines.length) {
-      layout.margin = { ...layout.margin, r: 12 + 5.6 * Math.max(...lines.map((line) => line.length)) }
-      layout.height += 18 * numbers.length // for the second lines, and for a legend on several
+    // The numbers of a difference stand under its mark instead of in columns beside the chart.
+    const below = layout.annotations?.filter(({ name }) => name === "below") ?? []
+    if (below.length) {
+      layout.annotations = layout.annotations.filter(({ name }) => name !== "numbers")
+      for (const number of below) number.visible = true
+      layout.margin = { ...layout.margin, r: 12 }
+      layout.height += 24 * below.length // for these lines, and for a legend on several
       node.style.height = `${layout.height}px`
     }
   }

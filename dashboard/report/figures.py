@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from core.evaluation.comparison import UNDECIDED
 from core.evaluation.statistics import CONFIDENCE
 from core.results.comparisons import Difference
-from core.results.figures import Forest, Mark, against_chart, forest, forest_chart
+from core.results.figures import against_chart, forest, forest_chart, where_forest
 from core.results.series import baselines, number_series, scores_against
 from core.results.table import MEAN_OF_TASKS
 from core.results.where import ERRORS, SCHEME, Where, where_of
@@ -153,18 +153,12 @@ def where(apart: Where, placed: Placed) -> str:
     if not apart.buckets:
         raise NotThere(" ".join(apart.notes) or apart.headline)
     task, base = apart.delta.task, apart.delta.base.name
-    marks = []
-    for row, each in enumerate(apart.buckets):
-        low, high = (100 * end for end in each.interval) if each.interval else (None, None)
-        hover = f"{each.bucket.phrase}: {each.verdict_text}, {each.in_points}"
-        verdict = each.verdict if each.is_named else UNDECIDED
-        marks.append(Mark(row, task, 100 * each.paired.mean, low, high, hover, verdict))
-    view = Forest(tuple(each.bucket.phrase for each in apart.buckets), (task,), base, tuple(marks))
+    view = where_forest(apart, lambda each: f"{each.bucket.phrase}: {each.verdict_text}, {each.in_points}")
     figure = forest_chart(view, {task: resources.task_colour(task)})
     alt = f"Difference from {base} on {task} by bucket, with 95% intervals"
     about = (
         f"{apart.data}, {task}: {apart.delta.row.name} less {base}. Buckets hold {apart.items}, and overlap. "
-        "Filled: decided over seeds and over sentences, corrected for all buckets (Holm)."
+        "Decided: over seeds and over sentences, corrected for all buckets (Holm)."
     )
     return (
         f"<p><b>{html_text(apart.headline)}</b></p>{''.join(map(caption, apart.notes))}"

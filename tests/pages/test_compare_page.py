@@ -56,9 +56,14 @@ def copied_scores(app: AppTest) -> str:
 
 
 def written(app: AppTest) -> list[str]:
-    """The numbers beside the marks of the answer."""
+    """The numbers under the marks of the answer, of which the columns of a wide page have the same."""
     (answer,) = figures(app, "compare_answer")
-    return [each["text"] for each in answer["layout"]["annotations"]]
+    by_name: dict[str, list[str]] = {"numbers": [], "below": []}
+    for each in answer["layout"]["annotations"]:
+        by_name[each["name"]].append(each["text"])
+    assert {"difference", "95% interval", "p"} <= set(by_name["numbers"])
+    assert all(text in " ".join(by_name["below"]) for text in by_name["numbers"] if text[:1] in "[+−")
+    return by_name["below"]
 
 
 def in_numbers(app: AppTest) -> pd.DataFrame:
@@ -74,7 +79,7 @@ def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
     shown = words(app)
     assert "scores higher than MTL on ner (+1.08); undecided on pos and chunk." in shown
     # The answer: three pairs of configurations, each on three tasks and in their mean.
-    assert sum(text.startswith("higher, +1.08 [+") for text in written(app)) == 1
+    assert sum(text.startswith("higher +1.08 [+") for text in written(app)) == 1
     (answered,) = figures(app, "compare_answer")
     assert [name[-3:] for name in answered["layout"]["yaxis"]["ticktext"]] == ["MTL", "STL", "STL"]
     assert [trace["name"] for trace in answered["data"]] == [*TASKS, "mean of tasks"]
@@ -423,7 +428,8 @@ def test_no_picture_repeats_another(
     app = open_page("compare", closer="Differences")
     assert not figures(app, "compare_forest")
     (answer,) = figures(app, "compare_answer")
-    assert len(answer["layout"].get("annotations", [])) == numbers
+    below = [each for each in answer["layout"].get("annotations", []) if each["name"] == "below"]
+    assert len(below) == numbers
 
 
 def test_a_difference_has_one_sign_wherever_it_stands(open_page: Open) -> None:
@@ -474,7 +480,7 @@ def test_a_row_a_method_decides_what_every_row_leaves_undecided(open_page: Open)
     assert "MRN scores higher than MTL on pos (+1.44) and ner (+1.44)." in words(app)
     assert (
         "MRN: MRN λ=0.1, best of 5 on dev. "
-        "A difference counts when p < 0.05 after correcting for 3 comparisons." in words(app)
+        "A difference counts when p < 0.05 after correcting for the 3 pairs, within each task." in words(app)
     )
     assert list(sheets(app)[0].index)[2].replace("\\", "") == "MRN (best of 5 on dev: MRN λ=0.1)"
     app.segmented_control(key="rows").set_value("every").run()
@@ -519,7 +525,7 @@ def test_the_smallest_difference_that_matters_is_in_the_address(open_page: Open)
     assert app.number_input(key="matters").value == 3
     shown = words(app)
     assert "MRN against MTL: equivalent within 3 on pos and ner." in shown
-    assert written(app)[0].startswith("equivalent within 3, +1.44 [+0.89, +1.99], 3 seeds")
+    assert written(app)[0].startswith("equivalent within 3 +1.44 [+0.89, +1.99] p ")
     assert "smaller than 3 points" in shown
     app.number_input(key="matters").set_value(1.0).run()
     assert "MRN scores higher than MTL" in words(app)
@@ -578,7 +584,7 @@ def test_seeds_until_decided_are_offered_where_something_is_undecided_and_skewed
 def test_the_mean_of_tasks_has_a_line_and_a_family_of_its_own(open_page: Open) -> None:
     seven_rows()
     app = open_page("compare")
-    assert written(app)[2].startswith("higher, +1.44 [+0.89, +1.99], 3 seeds")
+    assert written(app)[2].startswith("higher +1.44 [+0.89, +1.99] p ")
     assert "Mean of tasks: accuracy of pos and ner, over the seeds that all have." in words(app)
     tested = in_numbers(app)
     assert [task[:4] for task in tested["Task"]] == ["pos", "ner", "mean"] * 3
@@ -597,7 +603,7 @@ def test_what_is_compared_stays_while_seeds_are_added_until_decided(
     for paradigm in ("mtl", "mrn"):
         finished_as(Store.open(), mtl(4, paradigm=paradigm), sweep="until-decided-1")
     assert len(sheets(app.run())[0]) == 2
-    assert written(app)[0].startswith("undecided, +1.50")
+    assert written(app)[0].startswith("+1.50")
 
 
 @pytest.mark.parametrize("matters", ["-1", "much", "500", "nan"])

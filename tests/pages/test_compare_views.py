@@ -151,16 +151,16 @@ class TestAnswers:
     @pytest.mark.parametrize(
         ("mtl", "mrn", "sentence", "summary"),
         [
-            (MTL, MRN, "higher, +3.33 [+1.90, +4.77], 3 seeds, p 0.010",
+            (MTL, MRN, "higher, +3.33 [+1.90, +4.77], 3 seeds, p = 0.010",
              "B scores higher than A on ner (+3.33)."),
-            (MRN, MTL, "lower, −3.33 [−4.77, −1.90], 3 seeds, p 0.010",
+            (MRN, MTL, "lower, −3.33 [−4.77, −1.90], 3 seeds, p = 0.010",
              "B scores lower than A on ner (−3.33)."),
             ([0.80], [0.83], "undecided, +3.00 (1 seed)", "B against A: undecided on ner."),
-            (MTL, [0.80012, 0.81010, 0.82011], f"{WITHIN}, +0.01 [+0.01, +0.01], 3 seeds, p 0.003",
+            (MTL, [0.80012, 0.81010, 0.82011], f"{WITHIN}, +0.01 [+0.01, +0.01], 3 seeds, p = 0.003",
              f"B against A: {WITHIN} on ner."),
             (MTL, MTL, f"{WITHIN}, 0.00 (the same with each of 3 seeds)", f"B against A: {WITHIN} on ner."),
             # Below 0.05 points in the mean, but as far as the interval goes not for sure.
-            (MTL, [0.8005, 0.8099, 0.8206], "undecided, +0.03 [−0.06, +0.13], 3 seeds, p 0.267",
+            (MTL, [0.8005, 0.8099, 0.8206], "undecided, +0.03 [−0.06, +0.13], 3 seeds, p = 0.267",
              "B against A: undecided on ner."),
             # Two seeds may differ by the same by chance alone: few spans make few scores possible.
             ([0.80, 0.81], [0.83, 0.84], "undecided, +3.00 (the same with each of 2 seeds)",

@@ -66,17 +66,22 @@ def test_the_planted_bucket_is_named_drawn_and_copied(open_page: Open, laborator
     assert "with words unseen in training, +" in headline
     assert f"**{headline}**" in words(app)
     (forest,) = figures(app, "where_forest")
-    names, (trace,) = forest["layout"]["yaxis"]["ticktext"], forest["data"]
-    solid = [
-        name
-        for name, symbol in zip(names, trace["marker"]["symbol"], strict=True)
-        if not symbol.endswith("-open")
+    rows, (trace, *key) = forest["layout"]["yaxis"]["ticktext"], forest["data"]
+    names = [rows[round(place)] for place in trace["y"]]
+    assert rows[:2] == ["<b>How often seen</b>", "unseen"]
+    # Each state of the key is a filling that some marks have, and one bucket is decided by itself.
+    of_state = {each["name"]: (each["marker"]["symbol"], each["marker"]["color"]) for each in key}
+    assert list(of_state) == ["decided", "explained by another bucket", "undecided"]
+    looks = list(zip(trace["marker"]["symbol"], trace["marker"]["color"], strict=True))
+    assert set(looks) == set(of_state.values())
+    assert [name for name, look in zip(names, looks, strict=True) if look == of_state["decided"]] == [
+        "unseen"
     ]
-    assert [name.replace("<br>", " ") for name in solid] == ["words unseen in training"]
+    assert ". This explains what differs with " in headline
     (hover,) = [text for text in trace["text"] if text.startswith("words unseen in training: higher, +")]
     assert "spans, 5 seeds" in hover
     assert "MTL " in hover
-    assert "decided only through another bucket" in words(app)
+    assert "Explained by another bucket: undecided without the spans" in words(app)
     tables = {frame.index.name: frame for frame in sheets(app)}
     assert list(tables["Errors"].index) == list(ERROR_KINDS)
     assert list(tables["F1 scheme"].index) == list(SCHEMES)

@@ -108,7 +108,9 @@ def test_the_headline_names_the_planted_gain_alone() -> None:
     assert [each.bucket.phrase for each in decided if each.is_named] == [UNSEEN]
     sentence = where_headline("pos", "MRN", "MTL", found)
     assert sentence.startswith(f"On pos MRN gains over MTL with {UNSEEN}, +")
-    assert sentence.endswith("]; elsewhere undecided.")
+    assert sentence.endswith("; elsewhere undecided.")
+    explained = [each.bucket.phrase for each in found if each.through is not None]
+    assert ("]. This explains what differs with " in sentence) == bool(explained)
     for each in decided:
         assert each.is_named or "through words unseen in training" in each.verdict_text
     mirror = simulated(1, 1.0, 0.03)
