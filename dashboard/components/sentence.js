@@ -32,9 +32,12 @@ const sureness = (lane, cell) => (lane.seeds ? cell.agreed / lane.seeds : cell.s
 const agreement = (lane, cell) => (lane.seeds && cell.agreed < lane.seeds && !cell.ghost ? `${cell.agreed} of ${lane.seeds}` : "")
 const isOfFew = (lane, cell) => 2 * cell.agreed <= lane.seeds && !cell.ghost
 // Written only where seeds have no majority or configurations disagree; elsewhere the card and the line tell.
-const counted = (lane, cell) => (isOfFew(lane, cell) || cell.split ? agreement(lane, cell) : "")
-// Only fills and lines fade, never letters: cubed, for most confidences lie in the upper half.
-const fade = (node, sure) => node.style.setProperty("--fade", `${55 + 45 * sure ** 3}%`)
+const counted = (lane, cell) => (!cell.tied && (isOfFew(lane, cell) || cell.in_question) ? agreement(lane, cell) : "")
+// Lines get thinner and fills fade, never letters: cubed, for most confidences lie in the upper half.
+const fade = (node, sure) => {
+  node.style.setProperty("--fade", `${55 + 45 * sure ** 3}%`)
+  node.style.setProperty("--line", sure > 0.95 ? "3px" : sure > 0.5 ? "2px" : "1px")
+}
 
 // A span is as sure as its least sure word.
 function spanNode(lane, span, confidence) {
@@ -55,11 +58,11 @@ function spanNode(lane, span, confidence) {
 function cellNode(lane, cell, token, { confidence, meanings }) {
   const node = element("div", `cell ${lane.kind}`)
   const sure = sureness(lane, cell)
-  const agreed = agreement(lane, cell)
+  const agreed = cell.tied ? cell.votes.map(([label, count]) => `${label} ${count} of ${lane.seeds}`).join(", ") : agreement(lane, cell)
   fade(node, sure)
   if (lane.kind === "plain") {
     const tag = element("div", isOfFew(lane, cell) ? "tag quiet" : "tag", element("span", cell.text ? "text" : "", cell.text || "\u00a0"))
-    if (counted(lane, cell)) tag.append(element("span", "share", agreed))
+    if (counted(lane, cell)) tag.append(element("span", "share", counted(lane, cell)))
     if (confidence && cell.shares) tag.append(element("span", "share", percent(sure)))
     node.append(tag)
     if (cell.differs) node.classList.add("differs")
@@ -67,7 +70,7 @@ function cellNode(lane, cell, token, { confidence, meanings }) {
     node.classList.add("unsure")
     node.append(element("span", "share", `${cell.title} ${percent(sure)}`))
   }
-  if (cell.split) node.classList.add("split")
+  if (cell.in_question) node.classList.add("in-question")
   const meaning = meanings[lane.task]?.[cell.title]
   const parts = [token, lane.task, lane.of, lane.who, cell.title, meaning, cell.shares ? percent(sure) : agreed, cell.why]
   node.setAttribute("aria-label", parts.filter(Boolean).join(", "))
@@ -77,17 +80,17 @@ function cellNode(lane, cell, token, { confidence, meanings }) {
 }
 
 // The name of a lane; a long one is cut. That of a lane of several seeds shows and hides theirs.
-function whoNode(lane, isNarrow) {
+function whoNode(lane, { isNarrow, commonSeeds }) {
   const node = element("div", { className: `who ${lane.kind}${lane.of ? " seed" : ""}`, title: lane.who })
-  const seeds = isNarrow ? `×${lane.seeds}` : `${lane.seeds} seeds`
-  const about = element("span", "count", [lane.seeds && seeds, lane.is_reference && !isNarrow && "reference"].filter(Boolean).join(", ").replace(/^/, " "))
-  if (!lane.seeds) node.append(lane.who, about)
+  if (!lane.seeds) node.append(lane.who)
   else {
-    const button = element("button", { type: "button" }, element("span", "configuration", lane.who), about)
+    const button = element("button", { type: "button" }, element("span", "configuration", lane.who))
+    if (!commonSeeds) button.append(element("span", "count", isNarrow ? ` ×${lane.seeds}` : ` ${lane.seeds} seeds`))
     button.setAttribute("aria-expanded", lane.isOpen)
     button.dataset.seeds = lane.key
     node.append(button)
   }
+  if (lane.is_reference) node.append(" ", element("span", "reference", "reference"))
   return node
 }
 
@@ -100,6 +103,7 @@ function lineNode(block, from, to, widths) {
   block.tokens.slice(from, to).forEach((token, index) => {
     line.append(place(element("div", "word", element("bdi", "", token)), 1, index + 3))
   })
+  if (block.commonSeeds && from === 0) line.append(place(element("div", "seeds", `${block.commonSeeds} seeds`), 1, 2))
   // A line that goes on has no lanes of tasks that mark nothing in it.
   const marked = new Set(block.lanes.filter((lane) => lane.cells.slice(from, to).some((cell) => lane.kind === "plain" || cell.inside)).map((lane) => lane.task))
   const lanes = block.lanes.map((lane, number) => [lane, number]).filter(([lane]) => from === 0 || marked.has(lane.task))
@@ -113,7 +117,7 @@ function lineNode(block, from, to, widths) {
       const name = element("div", { className: "name", title: lane.task }, element("i"), element("bdi", "", lane.short))
       parts.push(place(element("div", `task ${lane.kind}`, name), row, 1, rows))
     }
-    parts.push(place(whoNode(lane, block.isNarrow), row, 2))
+    parts.push(place(whoNode(lane, block), row, 2))
     for (let at = from; at < to; at++) {
       const cell = place(cellNode(lane, lane.cells[at], block.tokens[at], block), row, at - from + 3)
       cell.dataset.lane = number
@@ -141,8 +145,8 @@ function broken(stage, blocks, width) {
   const trials = blocks.map((block) => lineNode(block, 0, block.tokens.length))
   const host = element("div", "measure", ...trials)
   stage.append(host)
-  const widest = (selector) => Math.ceil(Math.max(0, ...[...host.querySelectorAll(selector)].map((n) => n.offsetWidth)))
-  const names = [widest(".task"), widest(".who")]
+  const widest = (selector) => Math.ceil(Math.max(0, ...[...host.querySelectorAll(selector)].map((n) => n.getBoundingClientRect().width)))
+  const names = [widest(".task"), widest(".who, .seeds")]
   const lines = trials.map((trial, number) => {
     const room = width - names[0] - names[1]
     const widths = [...trial.querySelectorAll(".word")].map((word) => word.getBoundingClientRect().width)
@@ -301,8 +305,11 @@ function asSVG(section) {
     const box = { ...place(boxes[number]), rx: 2 }
     const fill = onPage(style.backgroundColor, style.opacity)
     if (fill !== onPage(page)) draw("rect", { ...box, fill })
-    for (const [side, y] of [["Top", box.y], ["Bottom", box.y + box.height - 2]])
-      if (parseFloat(style[`border${side}Width`])) draw("rect", { ...box, y, height: 2, fill: onPage(style[`border${side}Color`]) })
+    for (const side of ["Top", "Bottom"]) {
+      const height = parseFloat(style[`border${side}Width`])
+      const y = side === "Top" ? box.y : box.y + box.height - height
+      if (height) draw("rect", { ...box, y, height, fill: onPage(style[`border${side}Color`]) })
+    }
     const dash = style.outlineStyle === "dashed" ? "4 3" : "none"
     if (style.outlineStyle !== "none")
       draw("rect", { ...box, fill: "none", stroke: onPage(style.outlineColor), "stroke-width": 1.5, "stroke-dasharray": dash })
@@ -355,9 +362,10 @@ function draw(root, state) {
       const key = JSON.stringify([lane.task, lane.of || lane.who])
       return { ...lane, key, isOpen: seeds.has(key) }
     })
+    const counts = new Set(lanes.filter((lane) => !lane.of && lane.who !== "gold").map((lane) => lane.seeds))
     const absent = tasks.filter((task) => !block.lanes.some((lane) => lane.task === task && marks(lane)))
     return {
-      ...block, absent, all: lanes.filter((lane) => !lane.of), opened: opened.has(number), confidence: data.confidence, meanings: data.meanings, isNarrow, tools: !data.small && lanes.length > 0,
+      ...block, absent, all: lanes.filter((lane) => !lane.of), opened: opened.has(number), confidence: data.confidence, meanings: data.meanings, isNarrow, commonSeeds: counts.size === 1 && [...counts][0], tools: !data.small && lanes.length > 0,
       lanes: lanes.filter((lane) => (opened.has(number) || !absent.includes(lane.task)) && (!lane.of || lane.isOpen)),
       rightToLeft: RIGHT_TO_LEFT.test(block.tokens.join(" ")),
     }

@@ -36,8 +36,8 @@ class Mark:
     one chosen, and says how sure the lane is of it. `differs` outlines the mark, `why` says on hover what is
     amiss, `note` the same in a word or two beside the label. `ghost` draws what is not there and should be.
     In the lane of several seeds, `votes` counts the seeds that chose each label, most first, `agreed` those
-    that chose this mark, and `few` is a span of at most half of them, which is drawn hollow. `split`: the
-    configurations disagree on this word.
+    that chose this mark, and `few` is a span of at most half of them, which is drawn hollow. `tied`: no label
+    of this word leads. `in_question` tints a word on which configurations or seeds disagree.
     """
 
     text: str
@@ -53,7 +53,8 @@ class Mark:
     votes: tuple[tuple[str, int], ...] = ()
     agreed: int = 0
     few: bool = False
-    split: bool = False
+    tied: bool = False
+    in_question: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,10 @@ def _meanings(lanes: Iterable[Lane]) -> dict[str, dict[str, str]]:
     seen: dict[str, set[str]] = defaultdict(set)
     for lane in lanes:
         for mark in lane.cells:
-            seen[lane.task] |= {mark.title, *(label for label, _ in (*mark.shares, *mark.votes))}
+            seen[lane.task] |= {
+                "" if mark.tied else mark.title,
+                *(label for label, _ in (*mark.shares, *mark.votes)),
+            }
     found = {}
     for task, labels in seen.items():
         types = {label: re.sub("^[BI]-", "", label) for label in labels - {"O", ""}}

@@ -159,12 +159,16 @@ def _lanes(
     gold = {task for given in sentences for task in given.labels}
     has_gold = bool(gold)
     drawn = blocks(sentences, answers, resources.task_colours(), places)
-    differs = any(mark.split for block in drawn for lane in block.lanes for mark in lane.cells)
+    of_models = [lane for block in drawn for lane in block.lanes]
+    in_question = any(mark.in_question for lane in of_models for mark in lane.cells)
+    differs = any(mark.differs for lane in of_models if not lane.of for mark in lane.cells)
     marks = legend(
         has_gold=has_gold,
         is_partial=not gold.issuperset(tasks_reading(schemes_of(answers), "words")),
         has_seeds=any(of.seeds for of in answers),
-        first=answers[0].who if differs else "",
+        first=answers[0].who if differs and len(answers) > 1 else "",
+        has_reference=any(lane.is_reference for lane in of_models),
+        in_question=in_question,
         has_spans="iob2" in schemes_of(answers).values(),
     )
     rows = marked(answers, sentences, next(iter(configs.values())).pos_score) if has_gold else []
@@ -196,19 +200,30 @@ def _lanes(
         st.caption("Of several seeds, what most of them answer is scored.")
 
 
-def legend(*, has_gold: bool, is_partial: bool, has_seeds: bool, first: str, has_spans: bool) -> str:
-    """Returns the legend of the lanes' marks as Markdown; others are compared with the lane `first`.
+def legend(
+    *,
+    has_gold: bool,
+    is_partial: bool,
+    has_seeds: bool,
+    first: str,
+    has_spans: bool,
+    has_reference: bool = False,
+    in_question: bool = False,
+) -> str:
+    """Returns the legend of the lanes' marks as Markdown; others differ from the lane `first`.
 
-    `is_partial`: some tasks have no gold labels.
+    `is_partial`: some tasks have no gold labels. `in_question`: some words are tinted.
     """
     compared = has_gold or bool(first)
     outlined = ["an error against the gold labels"] * has_gold
     outlined += [f"differs from {first}"] * (bool(first) and is_partial)
     parts = [
-        ("Fainter line", f"less certain{', fewer seeds agree' * has_seeds}", True),
+        ("Thinner line", f"less certain{', fewer seeds agree' * has_seeds}", True),
         ("Grey, 2 of 5", "no majority: so many seeds give the most frequent label", has_seeds),
+        ("Split", "no label leads", has_seeds),
         ("Hollow", "a span of at most half of the seeds", has_seeds and has_spans),
-        ("Tinted", "the configurations disagree", bool(first) and is_partial),
+        ("Tinted", f"the configurations{' or the seeds of one' * has_seeds} disagree", in_question),
+        ("Reference", "others are compared with it", has_reference),
         ("Outlined", ", without gold ".join(outlined), compared),
         ("Dashed", f"a {'missed' if has_gold else 'missing'} span", compared and has_spans),
     ]

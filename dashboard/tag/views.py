@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 
 from core.config import RunConfig
 from core.corpora.readers.splitting import PlacedWord, joined_words
@@ -18,7 +19,7 @@ from core.tagging import TaggedSentence, given_scores, labels_of, spans_in
 from core.tasks import KINDS, tasks_reading
 from core.tasks.confusion import BOUNDARY, BOUNDARY_AND_LABEL, LABEL, MISSED, MISTAKE_KINDS
 from core.tasks.scores import PlainScore
-from core.wording import all_of, percent, plural, which_runs
+from core.wording import all_of, in_words, percent, plural, which_runs
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, lane_kind, marks
 from dashboard.tag.seeds import Answer, majority
 from dashboard.theme import colours
@@ -74,16 +75,15 @@ def ordered(tasks: Sequence[str], known: Mapping[str, str]) -> tuple[list[str], 
     return in_order, colours(in_order, known)
 
 
-def differing_places(answers: Sequence[Answer], task: str, sentence: int) -> tuple[set[int], set[int]]:
-    """The words for which the systems that have the task answer differently, and others without an answer.
+def decided(answer: Answer, task: str, sentence: int) -> list[str | None]:
+    """The label of each word; None where no label has more than half of a configuration's seeds."""
+    tags = answer.sentences[sentence].tags[task]
+    return [tag.label if not answer.with_task(task) or tag.confidence > 0.5 else None for tag in tags]
 
-    A system of several seeds has no answer for a word where no label has more than half of its seeds.
-    """
-    columns = [
-        [tag.label if not answer.with_task(task) or tag.confidence > 0.5 else None for tag in of_task]
-        for answer in answers
-        if (of_task := answer.sentences[sentence].tags.get(task)) is not None
-    ]
+
+def differing_places(answers: Sequence[Answer], task: str, sentence: int) -> tuple[set[int], set[int]]:
+    """The words for which the systems that have the task answer differently, and others without an answer."""
+    columns = [decided(of, task, sentence) for of in answers if task in of.sentences[sentence].tags]
     of_words = list(enumerate(zip(*columns, strict=True)))
     differing = {place for place, labels in of_words if len(set(labels) - {None}) > 1}
     return differing, {place for place, labels in of_words if None in labels} - differing
@@ -95,43 +95,61 @@ def compared(answers: Sequence[Answer]) -> tuple[str, Sequence[Answer]]:
 
 
 _MOST_WORDS_NAMED = 4
+_Words = Mapping[tuple[int, int], Sequence[str]]
+"""The tasks of each word, which is named by its sentence and place."""
 
 
 def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
-    """`The seeds disagree on lamb (pos, chunk).`; of several sentences or many words, how many in each task.
-    Words on which a configuration has no majority of its seeds are named apart. Empty where no task has two
-    answers.
+    """`Both agree on 3 of 5 words. STL and MTL differ on lamb (pos). On EU the seeds of MTL are split.`
+
+    Of several sentences or many words it says how many in each task. Empty where no task has two answers.
     """
     who, answers = compared(chosen)
     known = tasks_reading(schemes_of(answers), "words")
     tasks = [task for task in known if sum(task in answer.schemes for answer in answers) > 1]
     if not tasks:
         return ""
-    places = {task: [differing_places(answers, task, number) for number in sentences] for task in tasks}
+    differing: dict[tuple[int, int], list[str]] = {}
+    undecided: dict[tuple[int, int], list[str]] = {}
+    differ, split = set[str](), set[str]()
+    for task, number in product(tasks, sentences):
+        of_task = [answer for answer in answers if task in answer.schemes]
+        labels = {answer.who: decided(answer, task, number) for answer in of_task}
+        places = differing_places(of_task, task, number)
+        for place in places[0]:
+            differing.setdefault((number, place), []).append(task)
+            first = next(label for of in labels.values() if (label := of[place]) is not None)
+            others = {name for name, of in labels.items() if of[place] not in (None, first)}
+            differ |= others | {next(name for name, of in labels.items() if of[place] == first)}
+        for place in places[1]:
+            undecided.setdefault((number, place), []).append(task)
+            split |= {name for name, of in labels.items() if of[place] is None}
+    total = sum(len(answers[0].sentences[number].tokens) for number in sentences)
+    same = total - len({*differing, *undecided})
 
-    def named(kind: int) -> str:
-        """The words that differ (0) or have no majority (1)."""
-        words = {
-            task: [
-                answers[0].sentences[number].tokens[place]
-                for number, of_kind in zip(sentences, found, strict=True)
-                for place in sorted(of_kind[kind])
-            ]
-            for task, found in places.items()
-        }
-        tokens = dict.fromkeys(answers[0].sentences[sentences[0]].tokens)
-        by_word = {word: [task for task in tasks if word in words[task]] for word in tokens}
-        by_word = {word: in_tasks for word, in_tasks in by_word.items() if in_tasks}
-        if len(sentences) == 1 and len(by_word) <= _MOST_WORDS_NAMED:
-            return all_of([f"{word} ({', '.join(in_tasks)})" for word, in_tasks in by_word.items()])
-        return all_of([f"{plural(len(of), 'word')} in {task}" for task, of in words.items() if of])
-
-    differing, undecided = named(0), named(1)
+    everyone = "Both" if len(answers) == 2 else f"All {in_words(len(answers))}"
+    words = "every word" if same == total else f"{same:,} of {plural(total, 'word')}"
+    said = [f"{everyone}{' seeds' * (who == 'seeds')} agree on {words}."]
     if differing:
-        said = f"The {who} disagree on {differing}."
-    else:
-        said = f"The {who} agree {'wherever most of their seeds do' if undecided else 'on every word'}."
-    return f"{said} On {undecided}, some have no majority of seeds." if undecided else said
+        subject = "They" if who == "seeds" else all_of([of.who for of in answers if of.who in differ])
+        said.append(f"{subject} differ on {_words_in(differing, tasks, answers[0], sentences)}.")
+    if undecided:
+        whose = split.pop() if len(split) == 1 else "a model"
+        where = _words_in(undecided, tasks, answers[0], sentences)
+        said.append(f"On {where} the seeds of {whose} are split.")
+    return " ".join(said)
+
+
+def _words_in(found: _Words, tasks: Sequence[str], of: Answer, sentences: Sequence[int]) -> str:
+    """The words, with their tasks where these are not all; of several sentences or many words the counts."""
+    if len(sentences) > 1 or len(found) > _MOST_WORDS_NAMED:
+        counts = Counter(task for in_tasks in found.values() for task in in_tasks)
+        return all_of([f"{plural(counts[task], 'word')} in {task}" for task in tasks if counts[task]])
+    named = [
+        of.sentences[number].tokens[place] + f" ({', '.join(in_tasks)})" * (len(in_tasks) < len(tasks))
+        for (number, place), in_tasks in sorted(found.items())
+    ]
+    return all_of(named)
 
 
 # Lanes
@@ -199,10 +217,10 @@ def _lanes(
     `lane` has what all of them share.
     """
     task = lane.task
-    differing = differing_places(answers, task, number)[0] if gold is None else set()
+    in_question = set[int]().union(*differing_places(answers, task, number)) if gold is None else set()
     lanes = [] if gold is None else [replace(lane, cells=marks(gold, scheme), who="gold")]
 
-    def cells_of(answer: Answer, other: Answer | None, places: Set[int] | None = None) -> list[Mark]:
+    def cells_of(answer: Answer, other: Answer | None) -> list[Mark]:
         column = answer.sentences[number].tags[task]
         labels = labels_of(answer.sentences[number], task)
         least = _LEAST_SHARE if other and answer in other.seeds else 0.0
@@ -213,14 +231,16 @@ def _lanes(
         if gold is not None:
             _outline(cells, gold, labels, scheme)
         elif other is not None:
+            both = zip(decided(answer, task, number), decided(other, task, number), strict=True)
+            places = {place for place, pair in enumerate(both) if None not in pair and len(set(pair)) > 1}
             _outline(cells, labels_of(other.sentences[number], task), labels, scheme, other.who, places)
-        for place in places or ():
-            cells[place] = replace(cells[place], split=True)
         return cells
 
     for answer in answers:
         seeds = answer.with_task(task)
-        cells = cells_of(answer, answers[0] if answer is not answers[0] else None, differing)
+        cells = cells_of(answer, answers[0] if answer is not answers[0] else None)
+        for place in in_question:
+            cells[place] = replace(cells[place], in_question=True)
         if seeds:
             _agree(cells, [labels_of(seed.sentences[number], task) for seed in seeds], scheme)
         shown = answer.who if len(answers) > 1 or gold is not None or seeds else ""
@@ -235,10 +255,14 @@ def _lanes(
 
 
 def _agree(cells: list[Mark], columns: Sequence[Sequence[str]], scheme: str) -> None:
-    """Marks how many seeds (`columns` has the labels of each) agree on a label, and spans of few of them."""
+    """Marks how many seeds (`columns` has the labels of each) agree on a label, and spans of few of them.
+    A word's label that does not lead is `split`.
+    """
     for index, of_word in enumerate(zip(*columns, strict=True)):
         votes = Counter(of_word).most_common()
         cells[index] = replace(cells[index], votes=tuple(votes), agreed=votes[0][1])
+        if not KINDS[scheme].has_spans and len(votes) > 1 and votes[0][1] == votes[1][1]:
+            cells[index] = replace(cells[index], text="split", title="split", tied=True)
     if not KINDS[scheme].has_spans:
         return
     most, others = majority(columns)

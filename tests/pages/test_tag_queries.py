@@ -82,30 +82,33 @@ def test_a_repeated_seed_has_one_vote() -> None:
     assert "run 1" in said
 
 
-def answer(*labels: str, task: str = "pos", scheme: str = "plain") -> Answer:
+def answer(*labels: str, task: str = "pos", scheme: str = "plain", who: str = "") -> Answer:
     tags = tuple(WordTag(label, 0.6, ((label, 0.6),)) for label in labels)
-    return Answer("", {task: scheme}, (TaggedSentence(tuple("abcde"[: len(labels)]), {task: tags}),))
+    return Answer(who, {task: scheme}, (TaggedSentence(tuple("abcde"[: len(labels)]), {task: tags}),))
 
 
 def test_words_on_which_answers_differ_are_named_and_many_counted() -> None:
-    answers = [answer("N", "V", "X"), answer("N", "X", "X"), answer("V", "J", "X")]
+    answers = [answer(*labels, who=who) for who, labels in (("S", "NVX"), ("T", "NXX"), ("R", "VJX"))]
     both = [
-        merged("", [of, answer(*labels, task="sem")])
+        merged(of.who, [of, answer(*labels, task="sem")])
         for of, labels in zip(answers, ("NNN", "NVN", "NNN"), strict=True)
     ]
+    twice = [replace(of, sentences=of.sentences * 2) for of in answers]
+    four = [answer(*"NNNNN", who="S"), answer(*"NVVVV", who="T")]
     for chosen, sentences, said in (
-        (answers, [0], "The configurations disagree on a (pos) and b (pos)."),
-        (answers, [0, 0], "The configurations disagree on 4 words in pos."),
-        (answers[:1] * 2, [0], "The configurations agree on every word."),
-        ([voted("MTL", answers)], [0], "The seeds disagree on a (pos) and b (pos)."),
-        (both, [0], "The configurations disagree on a (pos) and b (pos, sem)."),
+        (answers, [0], "All three agree on 1 of 3 words. S, T and R differ on a and b."),
+        (twice, [0, 1], "All three agree on 2 of 6 words. S, T and R differ on 4 words in pos."),
+        (answers[:1] + answers[1:2], [0], "Both agree on 2 of 3 words. S and T differ on b."),
+        ([answers[0], answer("N", "V", "X", who="T")], [0], "Both agree on every word."),
+        ([voted("MTL", answers)], [0], "All three seeds agree on 1 of 3 words. They differ on a and b."),
+        (both, [0], "All three agree on 1 of 3 words. S, T and R differ on a (pos) and b."),
         (answers[:1], [0], ""),
+        (four, [0], "Both agree on 1 of 5 words. S and T differ on b, c, d and e."),
         (
-            [answer(*"NNNNN"), answer(*"NVVVV")],
+            [answer(*"NNNNN", who="S"), answer(*"VVVVV", who="T")],
             [0],
-            "The configurations disagree on b (pos), c (pos), d (pos) and e (pos).",
+            "Both agree on 0 of 5 words. S and T differ on 5 words in pos.",
         ),
-        ([answer(*"NNNNN"), answer(*"VVVVV")], [0], "The configurations disagree on 5 words in pos."),
     ):
         assert views.disagreement(chosen, sentences) == said
 
@@ -115,18 +118,16 @@ def test_seeds_without_a_majority_are_no_disagreement() -> None:
     stl = voted("STL", [answer("N", "X", "."), answer("N", "X", "."), answer("J", "X", ".")])
     mtl = voted("MTL", [answer("V", "X", "."), answer("V", "V", "."), answer("N", "J", ".")])
     assert views.disagreement([stl, mtl], [0]) == (
-        "The configurations disagree on a (pos). On b (pos), some have no majority of seeds."
+        "Both agree on 1 of 3 words. STL and MTL differ on a. On b the seeds of MTL are split."
     )
     (block,) = views.blocks([Sentence(tuple("abc"), {})], [stl, mtl], {})
     of_stl, of_mtl = (lane for lane in block.lanes if not lane.of)
     assert (of_stl.is_reference, of_mtl.is_reference) == (True, False)
-    assert [mark.split for mark in of_stl.cells] == [True, False, False]
+    assert [mark.in_question for mark in of_stl.cells] == [True, True, False]
+    assert [mark.text for mark in of_mtl.cells] == ["V", "split", "."]
     assert [mark.differs for mark in of_mtl.cells] == [True, False, False]
     (block,) = views.blocks([Sentence(tuple("abc"), {})], [mtl, mtl], {})
-    assert block.about == (
-        "The configurations agree wherever most of their seeds do. "
-        "On b (pos), some have no majority of seeds."
-    )
+    assert block.about == "Both agree on 2 of 3 words. On b the seeds of MTL are split."
 
 
 def test_labels_of_a_known_tag_set_have_their_meanings() -> None:

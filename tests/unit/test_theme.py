@@ -245,3 +245,19 @@ def test_every_state_task_and_paradigm_has_a_look() -> None:
     assert tuple(colours(map(str, range(13))).values()) == (*TASK_COLOURS, blue)
     assert faint("#0072B2", 0.5) == "rgba(0,114,178,0.5)"
     assert order_tasks([("b", "a"), ("a", "c")]) == ["b", "a", "c"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_lines_under_labels_can_be_seen(mode: str) -> None:
+    """On the page and on a tinted word."""
+    style = (SETTINGS.parents[1] / "components" / "sentence.css").read_text(encoding="utf-8")
+    (line,) = re.findall(r"--drawn: color-mix\(in srgb, var\(--task\) (\d+)%", style)
+    (tint,) = re.findall(r"in-question \{ .*?var\(--st-orange-color\) (\d+)%", style)
+    theme = {name: _rgb(value) for name, value in THEMES[mode].items() if str(value).startswith("#")}
+    share, amber = int(line) / 100, int(tint) / 100
+    page = theme["backgroundColor"]
+    for colour, ground in itertools.product(
+        TASK_COLOURS, (page, amber * theme["orangeColor"] + (1 - amber) * page)
+    ):
+        drawn = share * _rgb(colour) + (1 - share) * theme["textColor"]
+        assert _contrast(drawn, ground) >= SHAPE, (share, colour)
