@@ -224,7 +224,7 @@ class TestOneRun:
         assert rows["alike"]["Score"] == "Pearson × 100"
         by_task = {score.task: score for score in scores if score.split == "test"}
         assert rows["alike"]["Spearman"] == f"{100 * (by_task['alike'].figures['spearman']):.2f}"
-        assert rows["alike"]["Macro F1"] is rows["mood"]["Spearman"] is None
+        assert rows["alike"]["Macro F1"] == rows["mood"]["Spearman"] == "–"
         f1 = [row["f1"] for row in by_task["mood"].report.values()]
         assert rows["mood"]["Macro F1"] == f"{50 * sum(f1):.2f}"
         assert "alike" in words(open_page("run", id=str(run_id)))
