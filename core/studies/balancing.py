@@ -18,10 +18,25 @@ _TITLES = {
     "upgrad": "UPGrad",
     "cagrad": "CAGrad",
 }
+_MEANINGS = {
+    "uncertainty": "MTL that learns a weight for the loss of each task from its uncertainty "
+    "(Kendall and others, 2018).",
+    "dwa": "Dynamic weight average: MTL in which the loss of a task weighs more while it falls slowly "
+    "(Liu and others, 2019).",
+    "pcgrad": "MTL in which a task's gradient loses the part that conflicts with another task's "
+    "(Yu and others, 2020).",
+    "upgrad": "MTL that turns each task's gradient until it conflicts with none, and takes their mean "
+    "(Quinton and Rey, 2024).",
+    "cagrad": "MTL that steps near the mean gradient, in the direction that helps the worst-off task most "
+    "(Liu and others, 2021).",
+}
 _METHODS = (
     Method("stl", "STL", ({"paradigm": "stl"},)),
     Method("mtl", "MTL", ({"paradigm": "mtl"},)),
-    *(Method(name, title, ({"paradigm": "mtl", "balancing": name},)) for name, title in _TITLES.items()),
+    *(
+        Method(name, title, ({"paradigm": "mtl", "balancing": name},), meaning=_MEANINGS[name])
+        for name, title in _TITLES.items()
+    ),
     Method(
         "relational",
         "MRN, relational",

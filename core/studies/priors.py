@@ -126,9 +126,20 @@ _METHODS = (
     ),
     Method("pooled", "Pooled", (_POOLED,), words=_ONE_HEAD),
     Method(
-        "pooled-words", "Pooled, words alike", candidates_for=_by_words, words=f"{_ONE_HEAD}, words alike"
+        "pooled-words",
+        "Pooled, words alike",
+        candidates_for=_by_words,
+        words=f"{_ONE_HEAD}, words alike",
+        meaning="Pooled, with losses weighted so that each word counts alike, whichever task it is of.",
     ),
-    Method("pooled-alpha", "Pooled, weighted by α", candidates_for=_by_alpha, words=f"{_ONE_HEAD}, weighted"),
+    Method(
+        "pooled-alpha",
+        "Pooled, weighted by α",
+        candidates_for=_by_alpha,
+        words=f"{_ONE_HEAD}, weighted",
+        meaning="Pooled, with the loss of each task weighted by the share of labels that it keeps, which no "
+        "learner knows.",
+    ),
     Method(
         "fixed",
         "Fixed task correlation",

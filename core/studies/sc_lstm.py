@@ -92,11 +92,36 @@ def _different(tasks: Sequence[str], layers: int) -> Iterator[tuple[str, ...]]:
             yield order
 
 
+_BY_DEV = "with the hidden size and the number of layers that score best on dev."
 _METHODS = (
-    Method("stl", "STL", ({"paradigm": "stl", "encoder": "bilstm"},)),
-    Method("lstm-s", "LSTM-s", ({"paradigm": "mtl", "encoder": "bilstm"},)),
-    Method("lstm-d", "LSTM-d", base="lstm-s", candidates_for=_orders),
-    Method("sc-lstm", "SC-LSTM", ({"paradigm": "mtl", "encoder": "sc-lstm"},), base="lstm-s"),
+    Method(
+        "stl",
+        "STL",
+        ({"paradigm": "stl", "encoder": "bilstm"},),
+        meaning="A BiLSTM over word vectors for each task, trained alone.",
+    ),
+    Method(
+        "lstm-s",
+        "LSTM-s",
+        ({"paradigm": "mtl", "encoder": "bilstm"},),
+        meaning="One BiLSTM over word vectors, shared by all tasks; only the heads differ.",
+    ),
+    Method(
+        "lstm-d",
+        "LSTM-d",
+        base="lstm-s",
+        candidates_for=_orders,
+        meaning="One stack of LSTM layers for all tasks; each task's head reads a layer of its own. Dev "
+        "chooses which task reads which layer.",
+    ),
+    Method(
+        "sc-lstm",
+        "SC-LSTM",
+        ({"paradigm": "mtl", "encoder": "sc-lstm"},),
+        base="lstm-s",
+        meaning="One LSTM for all tasks, to whose top layer each task adds an output gate of its own: its "
+        "head reads the shared state and what this gate lets through.",
+    ),
     # MRN over the heads of LSTM-s.
     Method(
         "relational",
@@ -117,16 +142,35 @@ _METHODS = (
         "SC-LSTM-CNN",
         ({"paradigm": "mtl", "encoder": "sc-lstm", "characters": "cnn"},),
         base="sc-lstm",
+        meaning="SC-LSTM that also reads the characters of each word, with a small CNN.",
     ),
     Method(
         "sc-lstm-cnn-crf",
         "SC-LSTM-CNN-CRF",
         ({"paradigm": "mtl", "encoder": "sc-lstm", "characters": "cnn", "head": "crf"},),
         base="sc-lstm-cnn",
+        meaning="SC-LSTM-CNN whose heads score whole label sequences, with a CRF.",
     ),
-    Method("lstm-s-sizes", "LSTM-s, size by dev", _sizes("bilstm")),
-    Method("lstm-d-sizes", "LSTM-d, size by dev", base="lstm-s-sizes", candidates_for=_sized_orders),
-    Method("sc-lstm-sizes", "SC-LSTM, size by dev", _sizes("sc-lstm"), base="lstm-s-sizes"),
+    Method(
+        "lstm-s-sizes",
+        "LSTM-s, size by dev",
+        _sizes("bilstm"),
+        meaning=f"LSTM-s, {_BY_DEV}",
+    ),
+    Method(
+        "lstm-d-sizes",
+        "LSTM-d, size by dev",
+        base="lstm-s-sizes",
+        candidates_for=_sized_orders,
+        meaning=f"LSTM-d, {_BY_DEV} Dev chooses which task reads which layer, too.",
+    ),
+    Method(
+        "sc-lstm-sizes",
+        "SC-LSTM, size by dev",
+        _sizes("sc-lstm"),
+        base="lstm-s-sizes",
+        meaning=f"SC-LSTM, {_BY_DEV}",
+    ),
 )
 _SHARED = ("stl", "lstm-s", "lstm-d", "sc-lstm")
 _ALL = (*_SHARED, "relational", "paper")

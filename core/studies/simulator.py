@@ -129,10 +129,19 @@ _METHODS = (
             f"MTL beside α = {alpha:g}",
             ({"paradigm": "mtl", "tasks": ("ner", f"sim-{number}")},),
             words=f"MTL beside a task with {alpha:.0%} of labels kept",
+            meaning=f"NER and one artificial task share an encoder; a word of that task keeps its NER label "
+            f"with the chance {alpha:.0%}, else it has a random one.",
         )
         for number, alpha in enumerate(PLANTED_ALPHAS, 1)
     ),
-    Method("mrn", "MRN with all", (_MRN,), words="MRN with all nine tasks"),
+    Method(
+        "mrn",
+        "MRN with all",
+        (_MRN,),
+        words="MRN with all nine tasks",
+        meaning="NER and all nine "
+        "artificial tasks, heads over frozen MiniLM with a prior that learns how the tasks relate.",
+    ),
 )
 
 

@@ -39,7 +39,8 @@ class Method:
 
     `candidates_for` gives them for the fields of a setting, where they depend on these. `base` names the
     method that this one changes in one thing: differences from it are reported beside those from the study's
-    reference. `words` name it in a sentence, where its title is too short for one.
+    reference. `words` name it in a sentence, where its title is too short for one. `meaning` says what it is,
+    where its fields do not (`core.studies.meaning`).
     """
 
     name: str
@@ -47,6 +48,7 @@ class Method:
     candidates: Candidates = ()
     base: str = ""
     words: str = ""
+    meaning: str = ""
     candidates_for: Callable[[Mapping[str, Any]], Candidates] | None = field(default=None, compare=False)
 
     @property

@@ -62,13 +62,35 @@ _IN_SENTENCES = {
     "tanh": "a projection through tanh",
     "selu": "a projection through SELU",
 }
-_SST_ALONE = Method("sst-alone", "SST alone", ({"paradigm": "stl", "tasks": TASKS[:1]},))
+_MEANINGS = {
+    "none": "One transformer and one head a task; nothing tells the transformer which task it reads for.",
+    "input": "A learned vector of the task is added to every word's embedding.",
+    "attention": "In every layer learned vectors of the task are added to queries, keys and values of the "
+    "attention.",
+    "projected": "As Attention, but each layer makes these vectors from one embedding of the task, by a "
+    "linear map.",
+} | {
+    name: f"As Projected; queries, keys and values then pass through {title} and one more linear map."
+    for name, title in (("elu", "ELU"), ("tanh", "tanh"), ("selu", "SELU"))
+}
+_SST_ALONE = Method(
+    "sst-alone",
+    "SST alone",
+    ({"paradigm": "stl", "tasks": TASKS[:1]},),
+    meaning="The sentiment task (SST) trained by itself: the paper's first baseline.",
+)
 
 
 def injections(names: Iterable[str]) -> Iterator[Method]:
     """The methods of these ways to inject task embeddings."""
     for name in names:
-        yield Method(name, METHODS[name], ({"task_embedding": name},), words=_IN_SENTENCES.get(name, ""))
+        yield Method(
+            name,
+            METHODS[name],
+            ({"task_embedding": name},),
+            words=_IN_SENTENCES[name],
+            meaning=_MEANINGS[name],
+        )
 
 
 def _setting(part: str, decay: float, heads: str) -> Setting:

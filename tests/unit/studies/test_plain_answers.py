@@ -123,6 +123,14 @@ def test_a_method_is_described_by_the_fields_of_its_runs() -> None:
     assert "tasks alone" in texts["mrn"]
 
 
+@pytest.mark.parametrize("name", STUDIES)
+def test_each_method_of_each_setting_is_said_to_be_something_of_its_own(name: str) -> None:
+    for each in STUDIES[name].settings:
+        texts = [meaning(method, each.base) for method in STUDIES[name].methods_in(each).values()]
+        assert all(text.endswith(".") for text in texts)
+        assert len(set(texts)) == len(texts)
+
+
 def test_the_largest_gain_and_loss_of_a_part_are_named_with_their_settings() -> None:
     wins, loses, open_ = made(a=_UP, b=_WIDE), made(a=_WIDE, b=_DOWN), made(a=_WIDE, b=_WIDE)
     assert extremes([wins, loses]) == (
