@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.figures import TEXT, Chart, Figure, axis, band, kept_mark, plotly_text
+from core.figures import MUTED, TEXT, Chart, Figure, axis, band, kept_mark, plotly_text
 from core.metrics import DEV_SCORE, Metric
-from dashboard.curves.numbers import AXES, kept
+from dashboard.curves.numbers import AXES, kept, place_text
 from dashboard.curves.views import CurvesView, Display, Line, Panel
 from dashboard.theme import DASHES, MARKERS, faint
 
@@ -71,9 +71,29 @@ def curve_chart(view: CurvesView, panel: Panel, *, small: bool = False) -> Figur
     _axes(chart, view, panel, small)
     if not small:
         _add_ends(chart, view, panel)
+        _say_start(chart, view)
     if not panel.lines and not small:
         chart.add_message("All lines are hidden. Tick one below.")
     return chart.figure()
+
+
+def _say_start(chart: Chart, view: CurvesView) -> None:
+    """Says in the chart that the start of training is not in it: scores rise, so left on top is room."""
+    if view.start is None:
+        return
+    left_out = {
+        "name": "start",
+        "x": 0,
+        "xref": "paper",
+        "xanchor": "left",
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "top",
+        "showarrow": False,
+        "font": {"size": 12, "color": MUTED},
+        "text": f"← {place_text(view.reading.axis, view.start)}: the start is left out",
+    }
+    chart.layout["annotations"] = [*chart.layout.get("annotations", ()), left_out]
 
 
 def _add_ends(chart: Chart, view: CurvesView, panel: Panel) -> None:
@@ -221,7 +241,7 @@ def _unit(metric: Metric, task: str) -> str:
 
 def _axes(chart: Chart, view: CurvesView, panel: Panel, small: bool) -> None:
     reading = view.reading
-    start = panel.x_start if reading.axis == "epoch" else 0.0
+    start = view.start or (panel.x_start if reading.axis == "epoch" else 0.0)
     room = 0.01 * (panel.x_end - start)  # for the mark of an end point
     whole = float(start).is_integer() and panel.x_end.is_integer() and panel.x_end <= _MOST_TICKS
     ticks = (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.metrics import DEV_SCORE, LOSS, STATISTIC_MEANINGS, Metric, MetricKey, metrics_of
+from core.metrics import LOSS, STATISTIC_MEANINGS, Metric, MetricKey, metrics_of
 from core.store.types import Run
 from core.wording import without_shared
 from dashboard.curves import numbers
@@ -20,7 +20,6 @@ from dashboard.text import option
 _GROUPS = {"relations": "Relations", "others": "Others"}
 SEEDS = {"sd": "Mean ± SD", "interval": "Mean, 95% interval", "lines": "Each run"}
 _FIRST_AXIS = "curves_first_axis"
-_RANGES = {"end": "Second half of training", "all": "All of training"}
 _SMOOTHINGS = {"0": "None", "0.6": "0.6", "0.9": "0.9"}
 
 
@@ -36,6 +35,17 @@ def window() -> tuple[float, float] | None:
 def set_window(ends: tuple[float, float] | None) -> None:
     """Zoom into this part of x."""
     set_parameter("x", "_".join(f"{end:.6g}" for end in ends) if ends else "")
+
+
+def is_of_end() -> bool:
+    """Whether charts leave out the steep start of training, as they do unless the reader shows it."""
+    return st.query_params.get("range") != "all"
+
+
+def set_of_end(of_end: bool) -> None:
+    """Leave the steep start out, or show all of x."""
+    set_parameter("range", "" if of_end else "all")
+    set_window(None)
 
 
 @dataclass(frozen=True)
@@ -83,9 +93,8 @@ def curve_controls(keys: Sequence[MetricKey], tasks: Sequence[str], runs: Sequen
             help="Exponential moving average of each seed, before seeds are averaged. Where lines are few, "
             "the raw line is drawn faintly.",
         )
-        of_end = metric == DEV_SCORE and segments("Range", _RANGES, key="range", labelled=True) == "end"
         log_y = switch("Log scale", key="log")
-    return Chosen(metric, large, Display(axis, seeds, float(smoothing), log_y, of_end and not log_y))
+    return Chosen(metric, large, Display(axis, seeds, float(smoothing), log_y))
 
 
 def _axis(runs: Sequence[Run]) -> str:

@@ -24,6 +24,7 @@ from core.wording import plural
 from dashboard.theme import configuration_colours
 
 AXES: Mapping[str, str] = {"step": "Step", "epoch": "Epoch", "minutes": "Minutes"}
+PLACES: Mapping[str, str] = {"step": "steps", "epoch": "epochs", "minutes": "minutes"}
 _ALIKE = 1.1
 """By what factor the numbers of steps of runs may differ where their curves open over steps."""
 
@@ -32,6 +33,12 @@ def tasks_of(metric: Metric, keys: Iterable[MetricKey], order: Iterable[str]) ->
     """The tasks that have this curve, TOTAL first where the whole has it, then in their order."""
     stored = {key.task for key in metric.keys_among(keys)}
     return [task for task in dict.fromkeys((TOTAL, *order, *sorted(stored))) if task in stored]
+
+
+def place_text(axis: str, x: float) -> str:
+    """`epoch 4`."""
+    text = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
+    return f"{AXES[axis].lower().removesuffix('s')} {text}"
 
 
 Floats = NDArray[np.float64]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import streamlit as st
@@ -16,8 +17,8 @@ from core.wording import first_of, plural, without_shared
 from dashboard.components.charts import LegendRow, Picture, Zoom, chart, curve_legend
 from dashboard.curves import numbers
 from dashboard.curves.charts import curve_chart
-from dashboard.curves.controls import Chosen, set_window, window
-from dashboard.curves.numbers import AXES
+from dashboard.curves.controls import Chosen, is_of_end, set_of_end, set_window, window
+from dashboard.curves.numbers import PLACES, place_text
 from dashboard.curves.result import result_sentence
 from dashboard.curves.views import Curve, CurvesView, Group, Panel, curves, last_shared
 from dashboard.shared import resources
@@ -26,7 +27,7 @@ from dashboard.shared.newcomers import explain, gist
 from dashboard.shared.run_views import ended_early, progress_text
 from dashboard.shared.selection import link_to_runs, set_parameter
 from dashboard.shared.states import empty, show_reason, state_text
-from dashboard.text import coloured, escape, with_code
+from dashboard.text import escape, with_code
 from dashboard.theme import DASHES
 
 _ENDS = ("Last", "Best")
@@ -36,7 +37,6 @@ _MOST_NAMED = 6
 _ZOOM = "curves"
 _MOST_NOTES = 4
 _IN_A_ROW = 3
-_PLACES = {"step": "steps", "epoch": "epochs", "minutes": "minutes"}
 
 
 def curve_files(runs: Sequence[Run], chosen: Chosen, series: Sequence[MetricSeries]) -> Picture | None:
@@ -73,7 +73,9 @@ def _name(runs: Sequence[Run], chosen: Chosen) -> str:
 
 def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
     """One large chart, its legend as a table one can click, a small chart for each other task."""
-    metric, reading = chosen.metric, chosen.reading
+    metric = chosen.metric
+    # In the address alone: its button is here, below the controls.
+    reading = replace(chosen.reading, of_end=metric == DEV_SCORE and is_of_end())
     keys = metric.keys_among(resources.store().metric_keys([run.id for run in runs]))
     with st.spinner("Reading curves"):
         series = resources.curve_series(runs, keys)
@@ -98,6 +100,7 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
         _result(sentence, view, runs)
     with st.container(horizontal=True, vertical_alignment="center"):
         _title(view)
+        _range_button(view)
         explain(f"{metric.split} {metric.name}")
         picture = curve_files(runs, chosen, series)
     meaning = STATISTIC_MEANINGS.get(metric.title, "") or gist(f"{metric.split} {metric.name}")
@@ -112,8 +115,7 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
         for column, panel in zip(st.columns(max(2, min(_IN_A_ROW, len(view.small)))), row, strict=False):
             with column:
                 name = short.get(panel.task) or metric.total.capitalize()
-                shown = coloured(name, resources.task_colour(panel.task)) if panel.task else escape(name)
-                st.markdown(f"**{shown}**", help=escape(panel.task) if name != panel.task else None)
+                st.markdown(f"**{escape(name)}**", help=escape(panel.task) if name != panel.task else None)
                 key = f"curve_small_{panel.task}" if panel.task else "curve_total"
                 _chart(view, panel, key=key, small=True)
 
@@ -136,11 +138,25 @@ def _title(view: CurvesView) -> None:
         parts.append(_OF_SEEDS[reading.seeds].format(_seeds_of_all(view.legend) or "seeds"))
     if reading.smoothing:
         parts.append(f"smoothed {reading.smoothing:g}")
-    if view.large.is_cut and view.large.y_range:
-        least = view.metric.text(view.large.y_range[0])
-        parts.append(f"cut below {least}, the lowest of the second half (View shows all)")
     small = f" :gray[:small[· {escape(' · '.join(parts))}]]" if parts else ""
     st.markdown(f"**{escape(f'{metric.title}, {of}')}**{small}", width="stretch")
+
+
+def _range_button(view: CurvesView) -> None:
+    """Draws the button that shows the start of training, or leaves it out."""
+    if view.steep_until is None or view.metric != DEV_SCORE:
+        return
+    of_end = view.reading.of_end
+    later = f"From {place_text(view.reading.axis, view.steep_until)}"
+    st.button(
+        "Show all" if of_end else later,
+        icon=f":material/{'unfold_more' if of_end else 'unfold_less'}:",
+        type="tertiary",
+        key="curve_range",
+        help=f"{later} on, scores are near those of the second half of training.",
+        on_click=set_of_end,
+        args=(not of_end,),
+    )
 
 
 def _about_tasks(view: CurvesView, runs: Sequence[Run]) -> str:
@@ -173,7 +189,7 @@ def _chart(
         curve_chart(view, panel, small=small),
         key=key,
         alt=f"{metric.title}{of_task}, {plural(len(panel.lines), 'line')} over training",
-        revision=f"{metric.split} {metric.name} {reading.axis} {reading.log_y}",
+        revision=f"{metric.split} {metric.name} {reading.axis} {reading.log_y} {view.start is None}",
         still=small,
         zoom=Zoom(_ZOOM, window(), set_window),
         picture=picture,
@@ -290,12 +306,12 @@ def _ends(view: CurvesView, of: Sequence[Curve], among: Sequence[Curve]) -> tupl
     metric, texts = view.metric, ["–"]
     if last := last_shared(of, among):
         x, values = last
-        texts = [f"{_mean_text(metric, values)} at {_place(view.reading.axis, x)}"]
+        texts = [f"{_mean_text(metric, values)} at {place_text(view.reading.axis, x)}"]
     if metric.best:
         points = [point for curve in of if (point := curve.best(metric))]
         at = sorted({x for x, _ in points})
         where = " to ".join(
-            [*(_place(view.reading.axis, x) for x in at[:1]), *(f"{x:g}" for x in at[1:][-1:])]
+            [*(place_text(view.reading.axis, x) for x in at[:1]), *(f"{x:g}" for x in at[1:][-1:])]
         )
         texts.append(f"{_mean_text(metric, [y for _, y in points])} at {where}" if points else "–")
     return tuple(texts)
@@ -304,11 +320,6 @@ def _ends(view: CurvesView, of: Sequence[Curve], among: Sequence[Curve]) -> tupl
 def _mean_text(metric: Metric, values: Iterable[float]) -> str:
     over = summary(values)
     return metric.text(over.mean, over.sd)
-
-
-def _place(axis: str, x: float) -> str:
-    text = f"{x:,.0f}" if axis == "step" else f"{x:.3g}" if axis == "epoch" else f"{x:.2f}"
-    return f"{AXES[axis].lower().removesuffix('s')} {text}"
 
 
 def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
@@ -323,5 +334,5 @@ def _notes(view: CurvesView, series: Sequence[MetricSeries]) -> None:
         where = ", ".join(f"{count:,} of {task or 'the whole'}" for task, count in left_out.items())
         st.caption(f"The log scale has no place for points of 0 or less; left out: {escape(where)}.")
     if view.interpolated:
-        places = _PLACES[view.reading.axis]
+        places = PLACES[view.reading.axis]
         st.caption(f"Seeds were logged at different {places}; between its points each is interpolated.")

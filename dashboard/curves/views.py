@@ -25,6 +25,9 @@ _FULL_LINES = 6
 _MOST_RAW = 3
 """With more lines than this, the raw lines behind smoothed ones are a fog: none is drawn."""
 
+_NEAR = 0.5
+"""How far from the values of the second half of training others are near them, as a share of their range."""
+
 Point = tuple[float, float]
 
 
@@ -33,7 +36,7 @@ class Display:
     """How the curves are to be read.
 
     `seeds` is `lines`, or the mean over seeds with `sd` or `interval`. `smoothing` in [0, 1) weighs the past.
-    `of_end`: the y axis has the values of the second half of training, where that is less than half of all.
+    `of_end`: charts leave out the start of training, where it would take most of the y axis.
     """
 
     axis: str = "step"
@@ -77,14 +80,6 @@ class Panel:
     lines: tuple[Line, ...]
     y_range: tuple[float, float] | None
     left_out: int = 0
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether values lie below its y axis."""
-        least = min(
-            (float(np.nanmin(line.y)) for line in self.lines if np.isfinite(line.y).any()), default=0.0
-        )
-        return self.y_range is not None and bool(self.lines) and least < self.y_range[0]
 
     @property
     def x_start(self) -> float:
@@ -173,6 +168,9 @@ class Group:
 class CurvesView:
     """The large panel, the small ones, and the legend.
     The legend has the large panel's groups, and empty ones for small panels only.
+
+    `steep_until` is the x where the charts may start (`steep_until`), None for the first. They do with
+    `reading.of_end`.
     """
 
     metric: Metric
@@ -180,6 +178,12 @@ class CurvesView:
     large: Panel
     small: tuple[Panel, ...]
     legend: tuple[Group, ...]
+    steep_until: float | None = None
+
+    @property
+    def start(self) -> float | None:
+        """The x before which nothing is drawn; None where all is."""
+        return self.steep_until if self.reading.of_end else None
 
     @property
     def interpolated(self) -> bool:
@@ -230,7 +234,12 @@ def curves(
         ]
         for task, of_task in groups.items()
     }
-    small = [_panel(reading, task, lines, _SMALL_POINTS) for task, lines in shown.items() if task != large]
+    # Where training is steep in one chart, all start later: their x is one.
+    steep = None if reading.log_y else max(filter(None, map(steep_until, shown.values())), default=None)
+    start = steep if reading.of_end else None
+    small = [
+        _panel(reading, task, lines, _SMALL_POINTS, start) for task, lines in shown.items() if task != large
+    ]
     ranges = [panel.y_range for panel in small if panel.y_range is not None]
     if metric.percent and ranges:  # tasks beside each other compare
         both = min(low for low, _ in ranges), max(high for _, high in ranges)
@@ -240,9 +249,10 @@ def curves(
     return CurvesView(
         metric,
         reading,
-        _panel(reading, large, shown.get(large, []), most),
+        _panel(reading, large, shown.get(large, []), most, start),
         tuple(small),
         _legend(groups, large),
+        steep,
     )
 
 
@@ -315,14 +325,14 @@ def _kept_point(curve: Curve) -> Point | None:
     return float(curve.x[index]), float(curve.y[index])
 
 
-def _panel(reading: Display, task: str, lines: Sequence[Line], most: int) -> Panel:
+def _panel(reading: Display, task: str, lines: Sequence[Line], most: int, start: float | None) -> Panel:
     """The chart of a task; each of its lines with about `most` points, fewer where lines are many."""
     each = max(_LEAST_POINTS, min(most, _FULL_LINES * most // max(1, len(lines))))
     if len(lines) > _MOST_RAW or most == _SMALL_POINTS:
         lines = [dataclasses.replace(line, raw=None) for line in lines]
     left_out = sum(int(np.sum(line.y <= 0)) for line in lines) if reading.log_y else 0  # NaN is no point
     thinned = tuple(_thinned(line, each) for line in lines)
-    return Panel(task, thinned, _y_range(reading, lines), left_out)
+    return Panel(task, thinned, _y_range(reading, lines, start), left_out)
 
 
 def _thinned(line: Line, most: int) -> Line:
@@ -334,24 +344,42 @@ def _thinned(line: Line, most: int) -> Line:
     return dataclasses.replace(line, x=line.x[at], y=line.y[at], raw=raw, low=low, high=high, n=n)
 
 
-def _y_range(reading: Display, lines: Sequence[Line]) -> tuple[float, float] | None:
-    """From the lowest to the highest value, or to those of the second half; log10 of them on a log axis."""
-    parts, places = [], []
+def _places(lines: Iterable[Line], *, log_y: bool = False) -> tuple[Floats, Floats]:
+    """The x and y of all that is drawn of these lines and their bands."""
+    parts, places = [np.array([])], [np.array([])]
     for line in lines:
         # A band's lower edge may come near zero, which a log axis would follow for decades.
-        low = None if reading.log_y else line.low
+        low = None if log_y else line.low
         drawn = [values for values in (line.y, low, line.high) if values is not None]
         parts += drawn
         places += [line.x] * len(drawn)
-    values = np.concatenate(parts) if parts else np.array([])
-    known = values > 0 if reading.log_y else np.isfinite(values)
-    if not known.any():
+    x, y = np.concatenate(places), np.concatenate(parts)
+    known = y > 0 if log_y else np.isfinite(y)
+    return x[known], y[known]
+
+
+def steep_until(lines: Sequence[Line]) -> float | None:
+    """The x from which on all values are near those of the second half of training, which take less than half
+    of the whole range; None where nothing comes before it. The shortest line says what is half.
+    """
+    x, y = _places(lines)
+    if not len(x):
         return None
-    values, x = values[known], np.concatenate(places)[known]
-    if reading.of_end:
-        of_end = values[x >= x.max() / 2]
-        if np.ptp(of_end) < np.ptp(values) / 2:
-            values = of_end
+    of_end = y[x >= min(float(line.x[-1]) for line in lines) / 2]
+    if not len(of_end) or np.ptp(of_end) >= np.ptp(y) / 2:
+        return None
+    near = _NEAR * np.ptp(of_end)
+    far = x[(y < of_end.min() - near) | (y > of_end.max() + near)]
+    return float(x[x > far.max()].min()) if len(far) else None
+
+
+def _y_range(reading: Display, lines: Sequence[Line], start: float | None) -> tuple[float, float] | None:
+    """From the lowest to the highest value of x from `start` on; log10 of them on a log axis."""
+    x, values = _places(lines, log_y=reading.log_y)
+    if start is not None:
+        values = values[x >= start]
+    if not len(values):
+        return None
     ends = np.array([values.min(), values.max()])
     bottom, top = map(float, np.log10(ends) if reading.log_y else ends)
     room = 0.05 * (top - bottom) or 0.05 * abs(top) or 0.5
