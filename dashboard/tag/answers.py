@@ -197,7 +197,7 @@ def _lanes(
         st.caption(escape(note))
     show_scores(rows, schemes_of(answers), "the text")
     if rows and any(of.seeds for of in answers):
-        st.caption("Of several seeds, what most of them answer is scored.")
+        st.caption("Of several seeds, the most frequent answer is scored. A split word counts as a mistake.")
 
 
 def legend(

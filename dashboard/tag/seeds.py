@@ -27,6 +27,8 @@ Value = TypeVar("Value")
 
 MOST_CONFIGURATIONS = 8
 """Lanes of a task that one can still compare."""
+SPLIT = "split"
+"""What a configuration answers on a word for which no label leads."""
 MOST_SEEDS = 10
 """Seeds of a configuration that are asked: each is a model to load."""
 
@@ -197,7 +199,10 @@ def majority(columns: Sequence[Sequence[str]]) -> tuple[dict[Span, int], dict[Sp
 
 
 def _voted_tags(columns: Sequence[Sequence[str]], scheme: str) -> tuple[WordTag, ...]:
-    """Returns each word's most frequent label with its share; spans only if the `majority` has them."""
+    """Returns each word's most frequent label with its share, SPLIT where none leads.
+
+    Of spans those that the `majority` has.
+    """
     counts = [Counter(labels) for labels in zip(*columns, strict=True)]
     if KINDS[scheme].has_spans:
         labels = ["O"] * len(counts)
@@ -205,12 +210,19 @@ def _voted_tags(columns: Sequence[Sequence[str]], scheme: str) -> tuple[WordTag,
             labels[span.start : span.end] = [
                 f"{'I' if n else 'B'}-{span.type}" for n in range(span.end - span.start)
             ]
+        shares = [of_word[label] for label, of_word in zip(labels, counts, strict=True)]
     else:
-        labels = [of_word.most_common(1)[0][0] for of_word in counts]
+        labels = [leading(of_word) for of_word in counts]
+        shares = [max(of_word.values()) for of_word in counts]
     return tuple(
-        WordTag(label, of_word[label] / len(columns), ())
-        for label, of_word in zip(labels, counts, strict=True)
+        WordTag(label, share / len(columns), ()) for label, share in zip(labels, shares, strict=True)
     )
+
+
+def leading(votes: Counter[str]) -> str:
+    """The label with most votes; SPLIT where another has as many."""
+    (label, most), *others = votes.most_common(2)
+    return SPLIT if any(count == most for _, count in others) else label
 
 
 def _voted_answers(of_seeds: Sequence[Answered]) -> dict[str, TextAnswer]:

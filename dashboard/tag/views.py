@@ -21,7 +21,7 @@ from core.tasks.confusion import BOUNDARY, BOUNDARY_AND_LABEL, LABEL, MISSED, MI
 from core.tasks.scores import PlainScore
 from core.wording import all_of, in_words, percent, plural, which_runs
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, lane_kind, marks
-from dashboard.tag.seeds import Answer, majority
+from dashboard.tag.seeds import SPLIT, Answer, leading, majority
 from dashboard.theme import colours
 
 # Beside a span's label, where every letter widens the words above.
@@ -94,7 +94,7 @@ def compared(answers: Sequence[Answer]) -> tuple[str, Sequence[Answer]]:
     return ("seeds", answers[0].seeds) if len(answers) == 1 else ("configurations", answers)
 
 
-_MOST_WORDS_NAMED = 4
+_MOST_WORDS_NAMED, _MOST_SYSTEMS = 4, 2
 _Words = Mapping[tuple[int, int], Sequence[str]]
 """The tasks of each word, which is named by its sentence and place."""
 
@@ -134,10 +134,16 @@ def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
         subject = "They" if who == "seeds" else all_of([of.who for of in answers if of.who in differ])
         said.append(f"{subject} differ on {_words_in(differing, tasks, answers[0], sentences)}.")
     if undecided:
-        whose = split.pop() if len(split) == 1 else "a model"
+        whose = "" if split == {of.who for of in answers} else f" of {_all_or_some(split, answers)}"
         where = _words_in(undecided, tasks, answers[0], sentences)
-        said.append(f"On {where} the seeds of {whose} are split.")
+        said.append(f"On {where} the seeds{whose} are split.")
     return " ".join(said)
+
+
+def _all_or_some(names: Set[str], answers: Sequence[Answer]) -> str:
+    """These systems in the order of the answers; of many the number."""
+    named = [of.who for of in answers if of.who in names]
+    return all_of(named) if len(named) <= _MOST_SYSTEMS else f"{len(named)} configurations"
 
 
 def _words_in(found: _Words, tasks: Sequence[str], of: Answer, sentences: Sequence[int]) -> str:
@@ -256,13 +262,14 @@ def _lanes(
 
 def _agree(cells: list[Mark], columns: Sequence[Sequence[str]], scheme: str) -> None:
     """Marks how many seeds (`columns` has the labels of each) agree on a label, and spans of few of them.
-    A word's label that does not lead is `split`.
+    A word of which no label leads is `tied`.
     """
     for index, of_word in enumerate(zip(*columns, strict=True)):
-        votes = Counter(of_word).most_common()
-        cells[index] = replace(cells[index], votes=tuple(votes), agreed=votes[0][1])
-        if not KINDS[scheme].has_spans and len(votes) > 1 and votes[0][1] == votes[1][1]:
-            cells[index] = replace(cells[index], text="split", title="split", tied=True)
+        votes = Counter(of_word)
+        is_tied = not KINDS[scheme].has_spans and leading(votes) == SPLIT
+        cells[index] = replace(
+            cells[index], votes=tuple(votes.most_common()), agreed=max(votes.values()), tied=is_tied
+        )
     if not KINDS[scheme].has_spans:
         return
     most, others = majority(columns)

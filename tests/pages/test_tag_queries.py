@@ -127,7 +127,32 @@ def test_seeds_without_a_majority_are_no_disagreement() -> None:
     assert [mark.text for mark in of_mtl.cells] == ["V", "split", "."]
     assert [mark.differs for mark in of_mtl.cells] == [True, False, False]
     (block,) = views.blocks([Sentence(tuple("abc"), {})], [mtl, mtl], {})
-    assert block.about == "Both agree on 2 of 3 words. On b the seeds of MTL are split."
+    assert block.about == "Both agree on 2 of 3 words. On b the seeds are split."
+
+
+def test_a_split_word_is_a_mistake_in_the_lane_and_in_the_score() -> None:
+    """Its score was that of the first seed's label, which happened to be right."""
+    mtl = voted("MTL", [answer("N", "V"), answer("N", "X")])
+    given = Sentence(tuple("ab"), {"pos": ("N", "V")})
+    (row,) = views.marked([mtl], [given])
+    assert (row.score.score, row.kinds) == (0.5, {"wrong label": 1})
+    (block,) = views.blocks([given], [mtl], {})
+    of_mtl = next(lane for lane in block.lanes if lane.who == "MTL")
+    assert [(mark.text, mark.tied, mark.differs) for mark in of_mtl.cells] == [
+        ("N", False, False),
+        ("split", True, True),
+    ]
+
+
+def test_the_configurations_whose_seeds_are_split_are_named() -> None:
+    halves = [answer("N", "V"), answer("N", "X")]
+    agreed = [answer("N", "V")] * 2
+    names = ("A", "B", "C", "D")
+    for split, said in (("A", " of A"), ("AB", " of A and B"), ("ABC", " of 3 configurations"), ("ABCD", "")):
+        chosen = [voted(who, halves if who in split else agreed) for who in names]
+        assert views.disagreement(chosen, [0]) == (
+            f"All four agree on 1 of 2 words. On b the seeds{said} are split."
+        )
 
 
 def test_labels_of_a_known_tag_set_have_their_meanings() -> None:
