@@ -191,7 +191,7 @@ function geometry(frame, width, theme) {
   const cell = Math.min((widestPanel - left - bars - 2) / wide, side / size, LARGEST_CELL)
   const upright = wide <= 6 && widest(columns) < cell
   const names = named ? (upright ? 18 : Math.min(widest(columns), limit) + 6) : 0
-  const top = Math.max(names + around, hasBars ? 18 : 0)
+  const top = Math.max(names + around, hasBars ? 34 : 0)
   const each = Math.min(widestPanel, Math.max(left + cell * wide + bars, 300))
   const head = frame.panels.some((panel) => panel.steps.length || panel.note) ? 38 : frame.panels.some((panel) => panel.title) ? 24 : 0
   // The colours of tasks are named beside their blocks, or above.
@@ -278,7 +278,8 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
   return { subtitle, texts, marks, bars: panel.variances ? drawBars(group, frame, room, theme, origin) : [] }
 }
 
-// A bar for the variance of each row, right of the matrix; paint() sets lengths and numbers.
+// A bar for the variance of each row, right of the matrix, under an axis with 1, the mean, and the largest variance
+// where there is room for both; paint() sets lengths and numbers.
 function drawBars(group, frame, room, theme, origin) {
   const x = origin.x + room.cell * room.wide + 12
   const height = room.cell * room.down
@@ -286,9 +287,14 @@ function drawBars(group, frame, room, theme, origin) {
   const small = { "font-size": 11, fill: theme.muted }
   const [long, brief] = ["variance in the prior", "variance"]
   const words = measure(long, 11, theme.family) < room.bars - 12 ? long : brief
-  draw(group, "text", { ...small, x, y: origin.y - 6 }, words)
+  draw(group, "text", { ...small, x, y: origin.y - 20 }, words)
+  const [unit, most] = ["1", significant(frame.most_variance, 2)]
+  const apart = room.barRoom - (mean - x) - (measure(unit, 11, theme.family) + measure(most, 11, theme.family)) / 2
+  for (const [at, text] of [[mean, unit], ...(apart < 6 ? [] : [[x + room.barRoom, most]])]) {
+    draw(group, "text", { ...small, x: at, y: origin.y - 6, "text-anchor": "middle", class: "tick" }, text)
+  }
   draw(group, "path", { d: `M${x} ${origin.y}v${height}`, stroke: theme.border })
-  draw(group, "path", { d: `M${mean} ${origin.y}v${height + 4}`, stroke: theme.muted, "stroke-dasharray": "3 3" })
+  draw(group, "path", { d: `M${mean} ${origin.y - 3}v${height + 6}`, stroke: theme.muted, "stroke-dasharray": "3 3" })
   return frame.rows.colours.map((colour, row) => {
     const thick = room.numbers ? Math.min(0.4 * room.cell, 26) : 0.8 * room.cell
     const middle = origin.y + (row + 0.5) * room.cell

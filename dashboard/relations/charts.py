@@ -200,13 +200,14 @@ def course_chart(
     legend: bool = True,
     bound: bool = False,
     alone: float | None = None,
+    measure: str = "Correlation",
 ) -> Figure:
-    """Correlations over training, with the position that is shown.
+    """Correlations over training, or what the `measure` names, with the position that is shown.
     `by_share`: over the share of training, for runs of other steps. `legend`: names of lines.
     `bound`: with that of the verdicts, dotted. `alone`: the correlation that the alignment gives, dashed.
     """
     named = legend and len(courses) > 1
-    chart = Chart(height, margin={"l": 47, "r": 12, "t": 26 if named else 8, "b": 44}, showlegend=named)
+    chart = Chart(height, margin={"l": 62, "r": 12, "t": 26 if named else 8, "b": 44}, showlegend=named)
     chart.add_line(x=float(courses[0].x[at]), line={"color": BORDER, "width": 6}, layer="below")
     unit = "%{x}% of training" if by_share else "step %{x:,}"
     for course in courses:
@@ -249,7 +250,7 @@ def course_chart(
                 _add_level(chart, edge, f"{side} {signed(edge, 1)}: counts as {counts}", "dot")
     room = 0.045 * (top - bottom)
     chart.layout["yaxis"] = axis(
-        "",
+        measure,
         range=[bottom - room, top + room],
         tickvals=[round(value, 2) for value in np.arange(bottom, top + step / 2, step).tolist()],
     )
@@ -309,7 +310,8 @@ def _correlations(drawn: Sequence[Floats]) -> dict[str, Any]:
     if bottom == top:
         bottom, top = -0.5, 0.5
     room = 1.5 * _ROOM
-    return axis("", range=[bottom - room, top + room], tickvals=np.arange(bottom, top + 0.25, 0.5).tolist())
+    ticks = np.arange(bottom, top + 0.25, 0.5).tolist()
+    return axis("Correlation", range=[bottom - room, top + room], tickvals=ticks)
 
 
 @dataclass(frozen=True)
@@ -324,7 +326,7 @@ class AgainstLine:
 def against_chart(lines: Sequence[AgainstLine], series: Series, height: int) -> Figure:
     """Correlations against the number in which configurations differ. Filled: decided, hollow: undecided."""
     values = [value for value in series.runs if any(value in line.cells for line in lines)]
-    chart = Chart(height, margin={"l": 40, "r": 10, "t": 26, "b": 40}, showlegend=True)
+    chart = Chart(height, margin={"l": 58, "r": 10, "t": 26, "b": 40}, showlegend=True)
     chart.add_line(y=0, line={"color": MUTED, "width": 1})
     for edge in (-BOUND, BOUND):
         chart.add_line(y=edge, line={"color": MUTED, "width": 1, "dash": "dot"}, layer="below")

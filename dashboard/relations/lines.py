@@ -11,6 +11,7 @@ from core.evaluation.relation_verdicts import CellVerdict
 from core.results.relations import RelationTable
 from core.results.series import Series, number_series, series_names
 from core.store.types import RunState
+from core.wording import plural
 from dashboard.components.charts import chart
 from dashboard.relations import views
 from dashboard.relations.charts import AgainstLine, Course, against_chart, course_chart
@@ -185,6 +186,7 @@ def _over_training(
             f": {signed(of.mean[places[0]])} {interval} at the end" if of is not None and interval else ""
         )
         st.markdown(f"**{first}** and **{second}** over training{at_end}")
+    measure = "Correlation" if state.is_learned else "Cosine"
     chart(
         course_chart(
             courses,
@@ -194,11 +196,12 @@ def _over_training(
             legend=not state.is_single,  # the list beside it is one
             bound=bool(answer.shown(state)),
             alone=None if alone is None else float(alone[places[0]]),
+            measure=measure,
         ),
         key="relations_course",
         revision=f"{[run.id for run in state.runs]} {places}",
         still=True,
-        alt=f"{'Correlation' if state.is_learned else 'Cosine'} of {len(places)} pairs at each step",
+        alt=f"{measure} of {plural(len(places), 'pair')} at each step",
     )
 
 

@@ -214,6 +214,7 @@ def test_every_matrix_is_readable(width: int, filled_laboratory: Laboratory, pag
         # The variances of tasks and labels are equal there.
         if query.get("mode") == "Features":
             expect(root.get_by_text("variance").first).to_be_visible()
+            expect(root.locator("text.tick").first).to_have_text("1")
         else:
             expect(root.get_by_text("variance")).to_have_count(0)
         if not query:

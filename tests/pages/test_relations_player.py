@@ -124,6 +124,7 @@ def test_a_line_over_training_is_thick_beside_its_thin_seeds() -> None:
     low = course_chart([Course("a – b", "#0072B2", x, np.array([0.02, -0.03]))], 1, 200, bound=True)
     assert [each["y"] for each in low.layout["annotations"]] == [0.1, -0.1]
     assert list(single.data[0]["x"]) == [1, 5]
+    assert single.layout["yaxis"]["title"]["text"] == "Correlation"
     assert not single.layout["showlegend"]
     mean = Course("a – b", "#0072B2", x, seeds.mean(axis=0), seeds.std(axis=0, ddof=1), seeds)
     band, *thin, thick = course_chart([mean], 1, 200).data
@@ -150,6 +151,7 @@ def test_correlations_against_a_number_are_filled_where_decided() -> None:
     assert line["marker"]["symbol"] == ("circle-open", "circle")
     assert list(line["error_y"]["array"]) == pytest.approx([0.55, 0.1])
     assert figure.layout["xaxis"]["type"] == "log"
+    assert figure.layout["yaxis"]["title"]["text"] == "Correlation"
     assert figure.layout["xaxis"]["ticktext"] == ("0.001", "0.1")
     # Two lines stand beside each other.
     two = against_chart([AgainstLine(name, "#0072B2", cells) for name in "ab"], series, 300).data
