@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from core.config import RunConfig
+from core.registry import FROZEN, prior_spec
 from core.results.naming import configuration_titles
 from core.results.samples import by_configuration, one_per_seed
 from core.store.types import Run
-from core.wording import plural
+from core.wording import all_of, plural
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import choice, newest_sweep, segments, switch
@@ -89,6 +91,8 @@ def select(runs: Sequence[Run]) -> Selection:
         missing = [mode for mode in MODES if mrn and not any(mode in run.config.learned for run in mrn)]
         with st.container(key="-".join(["not_learned", *missing]), width="content"):
             mode = segments("Relations between", modes, key="mode", on_change=_unzoom)
+        if missing:
+            st.caption("Why?", help=_why_missing(missing, mrn[0].config), width="content")
         groups, note = _configurations(embedding if mode == EMBEDDING else mrn)
         titles = configuration_titles(groups)
         shown = _pick_shown(titles, _MOST_BESIDE[mode])
@@ -117,6 +121,22 @@ def select(runs: Sequence[Run]) -> Selection:
         for title, group in zip(titles, groups, strict=True)
     )
     return Selection(mode, order, gold, gradients, configurations, shown, seed)
+
+
+def _why_missing(missing: Sequence[str], config: RunConfig) -> str:
+    names = all_of([MODES[mode].lower() for mode in missing])
+    return (
+        f"Relations of {names} were not learned ({why_not_learned(config)}). Choose one to launch these runs "
+        "with all three."
+    )
+
+
+def why_not_learned(config: RunConfig) -> str:
+    """Why a run does not learn all covariances."""
+    spec = prior_spec(str(config.prior))
+    if config.encoder_training == FROZEN and spec and spec.frozen_learn == config.learn:
+        return "the default over a frozen encoder, where learning all three did not score clearly better"
+    return "as configured"
 
 
 def _unzoom() -> None:

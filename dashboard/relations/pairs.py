@@ -46,8 +46,8 @@ _KINDS: Mapping[str, Literal["number quiet", "text"]] = {"95% interval": "number
 _BY_VALUE = "value"
 _RANKED = {"beyond": "Beyond the alignment", _BY_VALUE: "By value"}
 _TALL = 12
-_ONE_WIDE, _FEW_WIDE, _MANY_WIDE = (13, 7), (9, 11), (63, 37)
-"""The widths of the matrix and of what stands beside it; of one pair its line stands first, and is large."""
+_ONE_WIDE, _FEW_WIDE, _MANY_WIDE = (7, 13), (9, 11), (63, 37)
+"""The widths of the matrix and of what stands beside it: of one pair its line, which is large."""
 
 
 def refresh_interval(selection: Selection) -> float | None:
@@ -79,11 +79,9 @@ def draw(selection: Selection) -> None:
     summary.draw_answer(state, answer, values, learned, possible, alone)
     summary.run_warnings(state)
     is_alone = state.is_single and len(data.frame["panels"]) == 1
-    if is_alone and len(few) == 1:
-        line, left = st.columns(_ONE_WIDE, gap="medium")
-        table = line.container()
-    elif is_alone:
-        left, right = st.columns(_FEW_WIDE if few else _MANY_WIDE, gap="medium")
+    if is_alone:
+        wide = _ONE_WIDE if len(few) == 1 else _FEW_WIDE if few else _MANY_WIDE
+        left, right = st.columns(wide, gap="medium")
         table, line = right.container(), right.container()
     else:
         left = st.container()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from core.evaluation.relation_verdicts import UNDECIDED, RelationVerdicts
 from core.evaluation.statistics import summary
 from core.mrn.relations import effective_rank
-from core.wording import all_of, capitalised, first_of, percent, plural, spread_text
+from core.wording import all_of, first_of, percent, plural, spread_text
 from dashboard.relations.views import Bools, Floats, signed
 
 # The word for a correlation of at least this size. 0.1, 0.3 and 0.5 are Cohen's (1988).
@@ -159,31 +159,35 @@ def is_saturated(values: Floats, possible: Bools) -> bool:
     return _percent(np.abs(_pairs(values, possible)) >= _NEARLY_ONE) > 50
 
 
-def read_saturation(values: Floats, possible: Bools, strength: str) -> str:
-    """A caution if most correlations of matrices are at ±1, else an empty text.
+def read_strength(strengths: Collection[str], *, is_default: bool) -> str:
+    """The λ of the matrices as the first words of a sentence."""
+    if len(strengths) > 1:
+        return "These λ"
+    return f"{'The default ' * is_default}λ = {next(iter(strengths))}"
 
-    `strength` is λ as it is written; empty where matrices have several.
+
+def read_saturation(values: Floats, possible: Bools, strength: str) -> str:
+    """That λ drove most correlations of matrices to ±1, if so, else an empty text.
+
+    `strength` is λ as `read_strength` has it.
     """
     if not is_saturated(values, possible):
         return ""
     pairs = _pairs(values, possible)
-    large = f"for these data {f'λ = {strength} is' if strength else 'these λ are'} already large"
     if len(pairs) == len(values):
-        return f"{capitalised(large)}: compare a smaller one."
-    return (
-        f"{_percent(np.abs(pairs) >= _NEARLY_ONE):.0f}% of the correlations are at ±{_NEARLY_ONE} or beyond, "
-        f"so their size says little: {large}. Trust the order in which pairs became strong, and compare a "
-        "smaller λ."
-    )
+        what, its = "the correlation", "its"
+    else:
+        what, its = f"{_percent(np.abs(pairs) >= _NEARLY_ONE):.0f}% of the correlations", "their"
+    return f"{strength} drove {what} to ±{_NEARLY_ONE} or beyond: {its} size says little."
 
 
-def read_driven(names: Sequence[str], verdict: str, of_seeds: Floats) -> str:
+def read_driven(names: Sequence[str], verdict: str, of_seeds: Floats, strength: str) -> str:
     """The verdict on one pair whose correlations (s,) the prior has driven to ±1."""
     least = min(0.99, math.floor(100 * float(np.abs(of_seeds).min())) / 100)
     side, least = ("above", least) if of_seeds[0] > 0 else ("below", -least)
     return (
-        f"{names[0]} and {names[1]} are {verdict}, {side} {signed(least)} in all {len(of_seeds)} seeds; the "
-        "prior has driven it to the limit, so its size says little."
+        f"{names[0]} and {names[1]} are {verdict}; how strongly is not known. {strength} drove "
+        f"their correlation {side} {signed(least)} in all {len(of_seeds)} seeds."
     )
 
 

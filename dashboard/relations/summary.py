@@ -14,14 +14,14 @@ from core.evaluation.relation_verdicts import NEGLIGIBLE, OPPOSED, RELATED, UNDE
 from core.metrics import DEV_SCORE, STATISTIC_MEANINGS
 from core.metrics import PENALTY as PENALTY_METRIC
 from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
-from core.registry import FROZEN, feature_parts, prior_spec
-from core.results.naming import run_name
+from core.registry import feature_parts
+from core.results.naming import is_default, run_name
 from core.results.relations import counted, headline_of
 from core.store.types import ACTIVE, Run, RunState, RunWithFacts
 from core.wording import all_of, first_of, number, plural, without_shared
 from dashboard.relations import sentences, views
 from dashboard.relations.charts import CODES, UNTESTED
-from dashboard.relations.controls import EMBEDDING, MODES
+from dashboard.relations.controls import EMBEDDING, MODES, why_not_learned
 from dashboard.relations.snapshots import RelationsState, Snapshots
 from dashboard.relations.verdicts import Decided
 from dashboard.relations.views import MARKS, Bools, Floats, Group, signed
@@ -100,8 +100,10 @@ def draw_answer(
     means = state.means(values)
     tables = answer.shown(state)
     pair = answer.single_pair(state) if is_last else None
-    if pair is not None and sentences.is_saturated(means, possible):
-        text = sentences.read_driven(list(short.values()), pair.verdict, values[:, pair.i, pair.j])
+    strength = _strength(state) if state.is_learned else ""
+    saturation = sentences.read_saturation(means, possible, strength) if state.is_learned else ""
+    if pair is not None and saturation:
+        text = sentences.read_driven(list(short.values()), pair.verdict, values[:, pair.i, pair.j], strength)
     elif tables:
         text = headline_of(tables, lambda name: short.get(name, name))
     elif answer.why_none:
@@ -117,9 +119,11 @@ def draw_answer(
             text = f"{step}Effective rank of {len(rows)} features: {first_of(each, _MOST_NAMED)}."
     else:
         return
+    if saturation and pair is None:
+        text = f"{text} {saturation}"
     show_answer(text, key="relations")
-    if state.is_learned:
-        _caution(state, means, possible)
+    if saturation:
+        _smaller(state)
     if alone is not None and (of := answer.of_matrices[0]) is not None:
         not_learned = counted(of, alone)
         pairs = [(cell.i, cell.j) for cell in of.cells() if not_learned[cell.i, cell.j]]
@@ -129,15 +133,24 @@ def draw_answer(
         _other_seeds(state)
 
 
-def _caution(state: RelationsState, means: Floats, possible: Bools) -> None:
-    """Draws that most correlations are at ±1, if so, and a link to the same runs with a smaller λ."""
+def _strength(state: RelationsState) -> str:
+    """The λ of the matrices, for sentences."""
+    configs = [group.runs[0].config for group in state.groups]
+    default = all(is_default(config, "lambda") for config in configs)
+    return sentences.read_strength({number(config.lambda_) for config in configs}, is_default=default)
+
+
+def _smaller(state: RelationsState) -> None:
+    """Draws what to do where most correlations are at ±1, and a link to the same runs with a smaller λ."""
     strengths = {group.runs[0].config.lambda_ for group in state.groups}
     strength = min(strengths, key=lambda each: each or 0.0)
-    text = sentences.read_saturation(means, possible, number(strength) if len(strengths) == 1 else "")
-    if not text:
-        return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        show_note(text, width="content")
+        if len(state.shared.rows) == 2:
+            show_note("A smaller λ can show how strongly.", width="content")
+        else:
+            show_note(
+                "Trust the order in which pairs became strong, and compare a smaller λ.", width="content"
+            )
         if strength and len(strengths) == 1:
             smaller = f"{strength / 10:.3g}"
             st.page_link(
@@ -308,10 +321,6 @@ def not_learned(state: RelationsState) -> bool:
     if any(mode in run.config.learned for run in runs):
         return False
     config = runs[0].config
-    reason = "as configured"
-    spec = prior_spec(str(config.prior))
-    if config.encoder_training == FROZEN and spec and spec.frozen_learn == config.learn:
-        reason = "the default over a frozen encoder, where learning all three did not score clearly better"
     names = [f"{name}s" for name in config.learn or () if name != NOTHING]
     learned = f"learns relations of {all_of(names)} only" if names else "learns no relations"
     if config.added_to is not None:
@@ -322,7 +331,7 @@ def not_learned(state: RelationsState) -> bool:
         return True
     with st.container(border=True):
         st.markdown(
-            f"**{MODES[mode]} were not learned.** Run {runs[0].id} {learned} ({reason}). "
+            f"**{MODES[mode]} were not learned.** Run {runs[0].id} {learned} ({why_not_learned(config)}). "
             f"Its {mode} covariance keeps its initial value, so no matrix is shown."
         )
         st.page_link(

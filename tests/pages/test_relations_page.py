@@ -419,8 +419,8 @@ def test_one_pair_at_the_limit_is_told_once_with_a_smaller_lambda_to_launch(open
             store.finish(runs[-1], RunState.SUCCEEDED, best_epoch=1)
     app = open_page("relations", run=",".join(map(str, runs)))
     text = words(app)
-    assert "pos and ner are related, above 0.99 in all 3 seeds; the prior has driven it to the limit" in text
-    assert "For these data λ = 0.01 is already large: compare a smaller one." in text
+    assert "related; how strongly is not known. λ = 0.01 drove their correlation above 0.99 in all" in text
+    assert "A smaller λ can show how strongly." in text
     links = [link.proto.query_string for link in app.get("page_link")]
     assert any("lambda=0.001" in link and "clone=" in link for link in links)
     assert not any("relation_list" in part.proto.component_name for part in app.get("bidi_component"))
@@ -522,6 +522,8 @@ def test_what_was_not_learned_is_no_matrix_but_how_to_learn_it(open_page: Open) 
         (link,) = (link.proto.query_string for link in app.get("page_link") if link.proto.query_string)
         assert link == f"clone={run_id}&learn=task%2Clabel%2Cfeature"
         assert not app.get("button_group")[2:]  # no order, no gold labels
+        (why,) = [caption.help for caption in app.caption if caption.value == "Why?"]
+        assert why.startswith("Relations of labels and features were not learned (as configured).")
     assert len(shown(open_page("relations", run=str(run_id))).panels) == 1
 
 

@@ -18,6 +18,7 @@ from dashboard.relations.sentences import (
     read_saturation,
     read_scores,
     read_size,
+    read_strength,
     read_undecided,
     read_unlearned,
 )
@@ -75,19 +76,25 @@ def test_many_labels_alike_are_explained() -> None:
     )
 
 
-def test_correlations_at_one_are_a_caution() -> None:
+def test_the_lambda_that_drove_correlations_to_one_is_named() -> None:
     possible = np.ones((3, 3), dtype=bool)
-    assert "Trust the order" in read_saturation(matrix(3, _01=0.99, _12=-1.0)[None], possible, "0.1")
+    default = read_strength({"0.003"}, is_default=True)
+    given = read_strength({"0.1"}, is_default=False)
+    assert read_saturation(matrix(3, _01=0.99, _12=-1.0)[None], possible, given) == (
+        "λ = 0.1 drove 67% of the correlations to ±0.98 or beyond: their size says little."
+    )
     # Of several runs each matrix counts, not their mean.
     beside = np.stack([matrix(2, _01=0.999), matrix(2, _01=0.97)])
-    alone = read_saturation(beside[:1], possible[:2, :2], "0.003")
-    assert alone == "For these data λ = 0.003 is already large: compare a smaller one."
-    assert not read_saturation(beside, possible[:2, :2], "")
-    assert read_driven(["a", "b"], "related", np.array([0.9999, 0.994, 1.0])) == (
-        "a and b are related, above 0.99 in all 3 seeds; the prior has driven it to the limit, so its size "
-        "says little."
+    assert read_saturation(beside[:1], possible[:2, :2], default) == (
+        "The default λ = 0.003 drove the correlation to ±0.98 or beyond: its size says little."
     )
-    assert "opposed, below −0.98 in all 2" in read_driven(["a", "b"], "opposed", np.array([-0.9999, -0.985]))
+    assert not read_saturation(beside, possible[:2, :2], read_strength({"0.1", "1"}, is_default=False))
+    assert read_driven(["a", "b"], "related", np.array([0.9999, 0.994, 1.0]), default) == (
+        "a and b are related; how strongly is not known. The default λ = 0.003 drove their correlation above "
+        "0.99 in all 3 seeds."
+    )
+    opposed = read_driven(["a", "b"], "opposed", np.array([-0.9999, -0.985]), "These λ")
+    assert "opposed; how strongly is not known. These λ drove their correlation below −0.98" in opposed
 
 
 def test_what_the_alignment_alone_gives_is_not_praised_as_learned() -> None:
