@@ -14,6 +14,7 @@ from core.evaluation.comparison import UNDECIDED, Comparison
 from core.evaluation.statistics import MeanSD
 from core.evaluation.where import BucketDifference
 from core.figures import (
+    BACKGROUND,
     BORDER,
     LEGEND_ON_TOP,
     MUTED,
@@ -31,10 +32,10 @@ from core.results.comparisons import FEW_TASKS, Difference
 from core.results.series import SPLITS, ScoreLine, ScoresAgainst
 from core.results.table import MEAN_OF_TASKS, ResultTable
 from core.results.where import Where
-from core.wording import capitalised, p_sentence, percent, plural, signed_points, spread_text, without_shared
+from core.wording import capitalised, p_text, percent, plural, signed_points, spread_text, without_shared
 
 DECIDED, THROUGH = "decided", "explained by another bucket"
-_VERDICT, _SEEDS = "verdict", "seeds"
+_VERDICT, _P, _SEEDS = "verdict", "p", "seeds"
 RARE = "rarer labels"
 """A target of a forest that is drawn as a diamond, as MEAN_OF_TASKS is: a mean over rarer labels, no task."""
 
@@ -69,10 +70,10 @@ class Mark:
             difference.verdict_text,
             signed_points(difference.mean),
             difference.interval_in_points,
-            p_sentence(difference.p) if difference.interval else "",
+            p_text(difference.p) if difference.interval else "",
             plural(difference.seeds, "seed"),
         )
-        columns = dict(zip((_VERDICT, "difference", "95% interval", "p", _SEEDS), texts, strict=True))
+        columns = dict(zip((_VERDICT, "difference", "95% interval", _P, _SEEDS), texts, strict=True))
         low, high = (100 * end for end in difference.interval) if difference.interval else (None, None)
         return cls(row, target, 100 * difference.mean, low, high, hover, difference.verdict, columns)
 
@@ -384,7 +385,10 @@ def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = Fa
         places = [mark.row + offsets[mark.target] for mark in view.marks]
         chart.layout["annotations"] = [
             *_numbers(columns, widths, places),
-            *(_below(texts, y) for *texts, y in zip(*columns.values(), places, strict=True)),
+            *(
+                _below(dict(zip(columns, texts, strict=True)), y)
+                for *texts, y in zip(*columns.values(), places, strict=True)
+            ),
         ]
     for line in sorted(view.heads) or range(len(view.rows)):
         if line == 0:
@@ -425,17 +429,22 @@ def _numbers(
     return made
 
 
-def _below(texts: Sequence[str], y: float) -> dict[str, Any]:
+def _below(texts: Mapping[str, str], y: float) -> dict[str, Any]:
     """The numbers of a mark under it, which `chart.js` shows on a narrow page instead of the columns."""
+    p = texts[_P]
+    # Without the head of its column p needs its name.
+    named = dict(texts) | {_P: p and f"p {p if p.startswith('<') else f'= {p}'}"}
     return {
         "name": "below",
         "visible": False,
-        "text": plotly_text(" ".join(filter(None, texts))),
+        "text": plotly_text(" ".join(filter(None, named.values()))),
+        "bgcolor": BACKGROUND,
+        "borderpad": 0,
         "x": 1,
         "xref": "paper",
         "xanchor": "right",
         "y": y,
-        "yshift": -12,
+        "yshift": -15,
         "showarrow": False,
         "font": {"size": 11, "color": TEXT},
     }
