@@ -173,14 +173,6 @@ def _range(first: str, last: str) -> str:
     return f"{value if unit == last.partition(' ')[2] else first} to {last}"
 
 
-def rough_span(least: float, most: float) -> str:
-    """An estimated range of seconds in whole minutes: `about 1 to 6 min`, `up to 6 min`, `under 1 min`."""
-    if most < 60:
-        return "under 1 min"
-    first, last = _in_minutes(least), _in_minutes(most)
-    return f"about {_range(first, last)}" if least > 30 else f"up to {last}"
-
-
 def size(number_of_bytes: float) -> str:
     """`40 kB`, `90 MB`, `1.2 GB`."""
     megabytes = number_of_bytes / 1e6

@@ -246,21 +246,26 @@ def _splits(pairs: PairedItems, annotated: NDArray[Any]) -> NDArray[np.bool_]:
 _MOST_NAMED = 4
 
 
-def where_headline(task: str, a: str, b: str, differences: Sequence[BucketDifference]) -> str:
-    """`On ner MRN gains over MTL with words unseen in training, +3.1 [+1.2, +5.0]; elsewhere undecided.`"""
+def where_headline(task: str, a: str, b: str, differences: Sequence[BucketDifference]) -> tuple[str, str]:
+    """`On ner MRN gains over MTL with words unseen in training (+3.10).`, and a sentence on other buckets.
+
+    The second is empty where none is decided.
+    """
     named = [each for each in differences if each.is_named]
     if not named:
-        return f"On {task} none of {plural(len(differences), 'bucket')} is decided between {a} and {b}."
+        return f"On {task} none of {plural(len(differences), 'bucket')} is decided between {a} and {b}.", ""
     parts = []
     for verdict, verb in ((HIGHER, f"gains over {b}"), (LOWER, f"loses to {b}")):
         of_verdict = [each for each in named if each.verdict == verdict]
-        texts = [f"{each.bucket.phrase}, {each.in_points}" for each in of_verdict[:_MOST_NAMED]]
+        texts = [
+            f"{each.bucket.phrase} ({signed_points(each.paired.mean)})" for each in of_verdict[:_MOST_NAMED]
+        ]
         if len(of_verdict) > _MOST_NAMED:
             texts.append(f"{len(of_verdict) - _MOST_NAMED} more")
         if texts:
             parts.append(f"{verb} with {all_of(texts)}")
     through = [each.bucket.phrase for each in differences if each.through is not None]
-    explained = f". {'These explain' if len(named) > 1 else 'This explains'} what differs with "
+    explained = f"{'These explain' if len(named) > 1 else 'This explains'} what differs with "
     others = [f"{len(through) - _MOST_NAMED} more"] * (len(through) > _MOST_NAMED)
-    rest = f"{explained}{all_of([*through[:_MOST_NAMED], *others])}" if through else ""
-    return f"On {task} {a} {' and '.join(parts)}{rest}; elsewhere undecided."
+    rest = f"{explained}{all_of([*through[:_MOST_NAMED], *others])}; elsewhere undecided." if through else ""
+    return f"On {task} {a} {' and '.join(parts)}.", rest or "Elsewhere undecided."

@@ -457,9 +457,15 @@ def _add_key(chart: Chart, states: Sequence[str], colour: str) -> None:
             "circle-open" if state == UNDECIDED else "circle",
             MUTED if state == THROUGH else colour,
         )
-        marker = {"size": 9, "symbol": symbol, "color": filling, "line": {"width": 1.6, "color": colour}}
+        marker = {"size": _mark_size(state), "symbol": symbol, "color": filling}
+        marker |= {"line": {"width": 1.6, "color": MUTED if state == THROUGH else colour}}
         chart.add("scatter", x=[None], y=[None], name=state, mode="markers", marker=marker)
     chart.layout["legend"] = LEGEND_ON_TOP | {"itemclick": False, "itemdoubleclick": False}
+
+
+def _mark_size(state: str) -> int:
+    """What another row explains is small, and so told from what is decided by more than its colour."""
+    return 6 if state == THROUGH else 9
 
 
 def _add_target(
@@ -470,7 +476,10 @@ def _add_target(
         (mark for mark in view.marks if mark.target == target), key=lambda mark: mark.state == UNDECIDED
     )
     symbols = [f"{shape}-open" if mark.state == UNDECIDED else shape for mark in marks]
-    fillings = [MUTED if mark.state == THROUGH else colour for mark in marks] if view.heads else colour
+    fillings: Any = [MUTED if mark.state == THROUGH else colour for mark in marks] if view.heads else colour
+    marker = {"size": 9, "symbol": symbols, "color": fillings, "line": {"width": 1.6, "color": fillings}}
+    if view.heads:
+        marker["size"] = [_mark_size(mark.state) for mark in marks]
     chart.add(
         "scatter",
         x=[mark.points for mark in marks],
@@ -478,7 +487,7 @@ def _add_target(
         name=plotly_text(name),
         showlegend=False if view.heads else None,
         mode="markers",
-        marker={"size": 9, "symbol": symbols, "color": fillings, "line": {"width": 1.6, "color": colour}},
+        marker=marker,
         error_x=interval(
             [mark.points for mark in marks],
             [mark.low for mark in marks],

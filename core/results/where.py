@@ -104,10 +104,15 @@ class Where:
 
     @property
     def headline(self) -> str:
-        """Where the row gains and loses, in a sentence."""
+        """Where the row gains and loses, and what is known of the other buckets."""
+        return " ".join(filter(None, self.headlines))
+
+    @property
+    def headlines(self) -> tuple[str, str]:
+        """Both sentences of `headline`; the second may be empty."""
         names = self.delta.row.name, self.delta.base.name
         if not self.buckets:
-            return f"On {self.delta.task} there are no buckets to compare {' and '.join(names)} in."
+            return f"On {self.delta.task} there are no buckets to compare {' and '.join(names)} in.", ""
         return where_headline(self.delta.task, *names, self.buckets)
 
     @property

@@ -62,7 +62,8 @@ def where_view(
     except MRNLabError as error:
         st.caption(escape(str(error)))
         return
-    st.markdown(f"**{escape(apart.headline)}**")
+    gains, others = map(escape, apart.headlines)
+    st.markdown(f"**{gains}** {others}".rstrip())
     for note in apart.notes:
         show_note(escape(note))
     if apart.buckets:
@@ -118,10 +119,12 @@ def _forest(apart: Where) -> None:
     if clicked is not None and not isinstance(each := rows[round(clicked.y)], str):
         st.session_state[_BUCKET] = each.bucket.phrase
     st.caption(
-        f"Points, paired by seed, with the 95% interval over seeds. Buckets hold {apart.items}, and overlap. "
-        "Decided: over seeds and over sentences, corrected for all buckets (Holm). Explained by another "
-        f"bucket: undecided without the {apart.items} that it shares with that one. "
-        "Click a mark to read its sentences."
+        "Click a mark to read its sentences.",
+        help="Points, paired by seed, with the 95% interval over seeds. "
+        f"A bucket holds {apart.items} that have something in common; buckets overlap. "
+        "Decided: more than chance over seeds and over sentences, "
+        "corrected for all buckets (Holm). Explained by another bucket: undecided without the "
+        f"{apart.items} that it shares with that one.",
     )
 
 

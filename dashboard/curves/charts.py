@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.figures import MUTED, TEXT, Chart, Figure, axis, band, kept_mark, plotly_text
+from core.figures import BACKGROUND, MUTED, TEXT, Chart, Figure, axis, band, kept_mark, plotly_text
 from core.metrics import DEV_SCORE, Metric
 from dashboard.curves.numbers import AXES, kept, place_text
 from dashboard.curves.views import CurvesView, Display, Line, Panel
@@ -89,9 +89,12 @@ def _say_start(chart: Chart, view: CurvesView) -> None:
         "y": 1,
         "yref": "paper",
         "yanchor": "top",
+        "yshift": -4,
+        "bgcolor": BACKGROUND,
+        "borderpad": 0,
         "showarrow": False,
         "font": {"size": 12, "color": MUTED},
-        "text": f"← {place_text(view.reading.axis, view.start)}: the start is left out",
+        "text": f"← before {place_text(view.reading.axis, view.start)}: not drawn",
     }
     chart.layout["annotations"] = [*chart.layout.get("annotations", ()), left_out]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ from dashboard.curves.result import result_sentence
 from dashboard.curves.views import Curve, CurvesView, Group, Panel, curves, last_shared
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file
-from dashboard.shared.newcomers import explain, gist
+from dashboard.shared.newcomers import explain
 from dashboard.shared.run_views import ended_early, progress_text
 from dashboard.shared.selection import link_to_runs, set_parameter
 from dashboard.shared.states import empty, show_reason, state_text
@@ -103,7 +104,7 @@ def curve_charts(runs: Sequence[Run], chosen: Chosen) -> None:
         _range_button(view)
         explain(f"{metric.split} {metric.name}")
         picture = curve_files(runs, chosen, series)
-    meaning = STATISTIC_MEANINGS.get(metric.title, "") or gist(f"{metric.split} {metric.name}")
+    meaning = STATISTIC_MEANINGS.get(metric.title, "")  # of other curves `explain` has it
     if said := " ".join(filter(None, [meaning and f"{meaning}.", note])):
         st.caption(said)
     _chart(view, view.large, key="curve_large", picture=picture)
@@ -221,7 +222,7 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
         *(f"{end}{smoothed}" for end in _ENDS[: 1 + bool(view.metric.best)]),
     ]
     rows, partly = [], False
-    for group in view.legend:
+    for group in _by_end(view):
         of = group.configuration
         runs = [
             LegendRow(key, name, key in hidden, (_states(curve.runs), *_ends(view, [curve], [curve])))
@@ -256,6 +257,21 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
         notes.append("Some colours stand for two configurations.")
     if notes:
         st.caption(" ".join(notes))
+
+
+def _by_end(view: CurvesView) -> list[Group]:
+    """The groups as their lines end, the best first; in their own order while runs train."""
+    groups = list(view.legend)
+    runs = [run for group in groups for curve in group.runs for run in curve.runs]
+    if not view.metric.best or any(run.state in ACTIVE for run in runs):
+        return groups
+    sign = -1 if view.metric.best == "max" else 1
+
+    def end(group: Group) -> float:
+        last = last_shared(group.ended, group.seeds)
+        return math.inf if last is None else sign * sum(last[1]) / len(last[1])
+
+    return sorted(groups, key=end)
 
 
 def _overlap(view: CurvesView) -> bool:

@@ -16,7 +16,7 @@ _MOST_NAMED = 6
 
 
 def result_sentence(view: CurvesView, runs: Sequence[Run], conditions: Mapping[int, Conditions]) -> str:
-    """`MRN λ=0.01 ends highest, at 64.06; MTL 3.12 below`: the drawn lines by the last values of the legend.
+    """`MRN ends highest on dev, at 64.06; MTL 3.12 below`: the drawn lines by the last values of the legend.
 
     Empty while runs train, where fewer than two configurations are drawn, and where values do not compare.
     """
@@ -41,7 +41,8 @@ def result_sentence(view: CurvesView, runs: Sequence[Run], conditions: Mapping[i
     parts = [f"{name} {metric.text(value - best)} {beside}" for value, _, name in named]
     if left := len(others) - len(named):
         parts.append(f"{plural(left, 'other')} farther {beside}")
-    return f"{first} ends {where}, at {metric.text(sign * best)}; {', '.join(parts)}."
+    on_dev = " on dev" if metric.split == "dev" else ""
+    return f"{first} ends {where}{on_dev}, at {metric.text(sign * best)}; {', '.join(parts)}."
 
 
 def _printed(metric: Metric, values: Sequence[float]) -> float:

@@ -234,8 +234,8 @@ def curves(
         ]
         for task, of_task in groups.items()
     }
-    # Where training is steep in one chart, all start later: their x is one.
-    steep = None if reading.log_y else max(filter(None, map(steep_until, shown.values())), default=None)
+    # Of the large chart: the x of all charts is one.
+    steep = None if reading.log_y else steep_until(shown.get(large, []))
     start = steep if reading.of_end else None
     small = [
         _panel(reading, task, lines, _SMALL_POINTS, start) for task, lines in shown.items() if task != large

@@ -251,7 +251,9 @@ def _explained_picks(
             for name, text in texts.items():
                 default = " :gray-badge[Default]" * (name in START[field])
                 st.markdown(f"**{escape(names.get(name, name))}**{default}  \n{with_code(text)}")
-    captions({names.get(name, name): texts[name] for name in chosen if name in texts})
+    # What `auto` takes here is said by the plan.
+    if said := {names.get(name, name): texts[name] for name in chosen if name in texts and name != "auto"}:
+        captions(said)
     return chosen
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.store import RunState
 from core.wording import plural
 from dashboard.launch.address import fill_in_pairs, open_link, write_link
 from dashboard.launch.draft import plan
 from dashboard.launch.form import form
 from dashboard.launch.paradigms import paradigms
-from dashboard.launch.plan import launch_plan
+from dashboard.launch.plan import launch_plan, stored_runs
 from dashboard.shared import resources
 from dashboard.shared.newcomers import launch_button
-from dashboard.shared.presets import QUESTIONS, TRY_IT
+from dashboard.shared.presets import QUESTIONS, TRY_IT, LaunchPreset
 from dashboard.shared.queue import held_banner
+from dashboard.shared.selection import address_of
 from dashboard.shared.states import title
 
 _SEEN = "launch_seen"
@@ -27,17 +29,29 @@ def cards(*, is_new: bool) -> None:
     with st.container(horizontal=True, wrap=False, gap="small", key="launch_cards"):
         for preset in QUESTIONS:
             with st.container(border=True, height="stretch", gap="xxsmall"):
-                st.markdown(f"**{preset.title}**")
-                st.caption(preset.description)
-                st.space("stretch")
-                is_first = preset is TRY_IT
-                label = "Try it" if is_first else f"Launch {plural(len(preset.configs), 'run')}"
-                launch_button(preset, label, primary=is_first and is_new)
+                _card(preset, is_first=is_new and preset is TRY_IT)
         with st.container(border=True, height="stretch", gap="xxsmall"):
             st.markdown("**Which tasks help which?**")
             st.caption("Each task chosen below alone and with each other one, STL and MTL, 5 seeds.")
             st.space("stretch")
             st.button("Fill in the form", icon=":material/edit:", key="fill_in_pairs", on_click=fill_in_pairs)
+
+
+def _card(preset: LaunchPreset, *, is_first: bool) -> None:
+    """A question with what a click trains, or the way to its answer where all of that is in the store."""
+    stored = stored_runs(preset.configs)
+    left = len(preset.configs) - len(stored)
+    has_answer = not left and set(stored.values()) == {RunState.SUCCEEDED}
+    runs = plural(len(stored), "run")
+    st.markdown(f"**{preset.title}**")
+    said = f"{runs} are stored; there is nothing to train." if has_answer else f"{runs} are stored or queued."
+    st.caption(preset.description if left else said)
+    st.space("stretch")
+    if not has_answer:
+        label = f"Launch {plural(left, 'more run' if stored else 'run')}" if left else f"Show {runs}"
+        launch_button(preset, "Try it" if is_first else label, primary=is_first)
+    elif st.button("Open Compare", icon=":material/compare_arrows:", key=f"answer_{preset.title}"):
+        st.switch_page("compare/page.py", query_params=address_of(sorted(stored)))
 
 
 title(

@@ -19,7 +19,7 @@ from core.paths import database_url
 from core.recording.resolve import with_absolute_paths
 from core.results.naming import shortest_names
 from core.store.types import Run, RunState
-from core.wording import about_time, capitalised, duration, plural, rough_span, size, span
+from core.wording import about_time, capitalised, duration, plural, size, span
 from dashboard.launch.address import add_bilstm, command, use_minilm
 from dashboard.launch.draft import Draft, Plan, form_sentence
 from dashboard.launch.form import anchor, show_error
@@ -97,6 +97,21 @@ def checked(configs: tuple[RunConfig, ...]) -> tuple[str, ...]:
 def as_queued(configs: tuple[RunConfig, ...]) -> tuple[RunConfig, ...]:
     """The same runs as they would be queued. Raises MRNLabError where one's data is not there."""
     return tuple(map(with_absolute_paths, configs))
+
+
+def stored_runs(configs: tuple[RunConfig, ...]) -> dict[int, RunState]:
+    """The runs of the store with these descriptions that have succeeded, train or wait, and their states."""
+    counts = tuple(resources.store().counts().values())
+    return _stored_runs(database_url(), counts, configs) if any(counts) else {}
+
+
+@st.cache_data(max_entries=64, ttl=30, show_spinner=False, hash_funcs=_HASHED)
+def _stored_runs(url: str, counts: tuple[int, ...], configs: tuple[RunConfig, ...]) -> dict[int, RunState]:
+    try:
+        same = same_runs(resources.store(), as_queued(configs))
+    except MRNLabError:  # said where they are launched
+        return {}
+    return {run.id: run.state for run in same.values()}
 
 
 def costs(configs: Sequence[RunConfig]) -> tuple[Cost, Disk]:
@@ -205,8 +220,7 @@ def _planned(
             help="Trains them anew, with the same seeds. For other runs change the form.",
         )
     else:
-        about = "" if time.seconds is None else about_time(time.seconds)
-        about = rough_span(*time.rough) if time.rough else about
+        about = "" if time.about is None else about_time(time.about)
         _heading(len(runs), len(new), time, about)
         if same:
             st.toggle(
@@ -218,6 +232,7 @@ def _planned(
             )
         label = f"Launch {plural(len(new), 'new run' if reuse else 'run')}"
         _button(draft, configs, label, about, reuse=reuse)
+        st.caption(escape(settings_text(draft)))
         _before(time, room, draft.priority)
         _table(plan_rows(runs, stored, time))
     with st.container(gap="xsmall"):
@@ -239,6 +254,21 @@ def _planned(
         fold(terminal, key="launch_terminal", label="The same from a terminal", icon=":material/terminal:")
 
 
+def settings_text(draft: Draft) -> str:
+    """`Encoder minilm, frozen; 5 epochs over 100% of the data; seeds 1-3`: what is far from the plan."""
+    texts = {
+        name: value if isinstance(value, str) else ", ".join(value) for name, value in draft.lists.items()
+    }
+    encoder = ", ".join(filter(None, (texts.get("encoder"), texts.get("encoder_training"))))
+    parts = [encoder and f"encoder {encoder}"]
+    if epochs := texts.get("epochs"):
+        share = f" over {texts['fraction']} of the data" if texts.get("fraction") else ""
+        parts.append(f"{epochs} {'epoch' if epochs == '1' else 'epochs'}{share}")
+    if seeds := texts.get("seed"):
+        parts.append(f"seeds {seeds}")
+    return capitalised("; ".join(filter(None, parts)))
+
+
 def alignment_sentences(
     automatic: Sequence[tuple[tuple[str, ...], Sequence[Overlap]]],
 ) -> list[str]:
@@ -254,7 +284,7 @@ def _heading(runs: int, new: int, time: Cost, about: str) -> None:
     """How many runs there are, how many of them are new, and `about` how long these take."""
     makes = f"This makes {plural(runs, 'run')}"
     some = f", {new:,} of them new" if new < runs else ""
-    between = "" if time.span is None or time.rough else f"{span(*time.span)}, "
+    between = "" if time.span is None else f"{span(*time.span)}, "
     at_once = f"{time.at_once} at once, " if time.at_once > 1 else ""
     with st.container(gap="xsmall"):
         st.subheader(f"{makes}{some}{about and f', {about}'}", anchor=False)

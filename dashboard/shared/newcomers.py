@@ -96,11 +96,6 @@ _TEXTS: dict[str, tuple[str, str, str]] = {
 }
 
 
-def gist(name: str) -> str:
-    """The first sentence of the explanation of a curve, without its full stop; empty where it has none."""
-    return _TEXTS[name][0].partition(". ")[0].rstrip(":.") if name in _TEXTS else ""
-
-
 def explain(name: str) -> None:
     """Draws a popover on a curve, such as `train loss`, if it has an explanation."""
     if name in _TEXTS:

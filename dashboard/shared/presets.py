@@ -60,7 +60,7 @@ def _scarce() -> tuple[RunConfig, ...]:
 
 
 SCARCE = LaunchPreset(
-    "Is it the relations?",
+    "Do the relations cause the gain?",
     "MRN with and without relations, and MTL. 15 runs, 5 seeds, under 1\u00a0min.",
     _scarce(),
 )

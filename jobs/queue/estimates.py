@@ -66,6 +66,11 @@ class Cost:
         return None if self.unknown else sum(filter(None, self.runs)) / max(1, self.at_once)
 
     @property
+    def about(self) -> float | None:
+        """`seconds`, or of a rough range what is as many times its least as its most is of that."""
+        return math.sqrt(self.rough[0] * self.rough[1]) if self.rough else self.seconds
+
+    @property
     def span(self) -> tuple[float, float] | None:
         """The lower and the upper bound of `seconds`, or the rough range."""
         return self.rough if self.seconds is None else (_RANGE[0] * self.seconds, _RANGE[1] * self.seconds)

@@ -63,8 +63,9 @@ def test_the_planted_bucket_is_named_drawn_and_copied(open_page: Open, laborator
     printed = CliRunner().invoke(command_line, ["compare", "--where", "--task", "ner"])
     assert printed.exit_code == 0, printed.output
     headline = printed.stdout.splitlines()[0]
-    assert "with words unseen in training, +" in headline
-    assert f"**{headline}**" in words(app)
+    gains, others = headline.split(" This ")
+    assert "with words unseen in training (+" in gains
+    assert f"**{gains}** This {others}" in words(app)
     (forest,) = figures(app, "where_forest")
     rows, (trace, *key) = forest["layout"]["yaxis"]["ticktext"], forest["data"]
     names = [rows[round(place)] for place in trace["y"]]
@@ -77,11 +78,15 @@ def test_the_planted_bucket_is_named_drawn_and_copied(open_page: Open, laborator
     assert [name for name, look in zip(names, looks, strict=True) if look == of_state["decided"]] == [
         "unseen"
     ]
-    assert ". This explains what differs with " in headline
+    assert others.startswith("explains what differs with ")
     (hover,) = [text for text in trace["text"] if text.startswith("words unseen in training: higher, +")]
     assert "spans, 5 seeds" in hover
     assert "MTL " in hover
-    assert "Explained by another bucket: undecided without the spans" in words(app)
+    (helped,) = [caption for caption in app.caption if caption.value.startswith("Click a mark")]
+    assert "Explained by another bucket: undecided without the spans" in helped.help
+    # What another bucket explains is a smaller mark than what is decided by itself.
+    sizes = dict(zip(trace["marker"]["color"], trace["marker"]["size"], strict=True))
+    assert sizes[of_state["explained by another bucket"][1]] < sizes[of_state["decided"][1]]
     tables = {frame.index.name: frame for frame in sheets(app)}
     assert list(tables["Errors"].index) == list(ERROR_KINDS)
     assert list(tables["F1 scheme"].index) == list(SCHEMES)

@@ -299,7 +299,10 @@ def said(runs: list[Run], metric: str = "dev-score", **more: Any) -> str:
 
 def test_the_result_is_made_of_the_last_values_of_the_legend(finished: Filled) -> None:
     runs = [*of_kind("mtl"), *chosen(*finished.mrn[:2])]
-    for metric, sign, words_of in (("dev-score", -1, ("highest", "below")), ("loss", 1, ("lowest", "above"))):
+    for metric, sign, words_of in (
+        ("dev-score", -1, ("highest on dev", "below")),
+        ("loss", 1, ("lowest", "above")),
+    ):
         view = read(runs, Display(), metric)
         ends = {}
         for group in view.legend:

@@ -200,7 +200,7 @@ def test_a_chart_without_the_start_has_whole_lines_in_its_frame_and_says_so(fini
             drawn_of = [y for of in panel.lines for x, y in zip(of.x, of.y, strict=True) if x >= start]
             assert bottom < min(drawn_of) < max(drawn_of) < top
             texts = [note["text"] for note in layout["annotations"] if note["name"] == "start"]
-            assert texts == ["← epoch 3: the start is left out"] * (start == 3 and panel is view.large)
+            assert texts == ["← before epoch 3: not drawn"] * (start == 3 and panel is view.large)
 
 
 @given(st.lists(st.floats(0, 400), min_size=1, max_size=12))
@@ -236,6 +236,18 @@ def test_the_legend_counts_seeds_where_configurations_differ_in_them(
         assert legend["columns"][:2] == ["Configuration", seeds]
         assert all(bool(row["cells"][0]) == bool(seeds) for row in legend["rows"])
         assert f"mean of {of} ± SD" in words(app)
+
+
+def test_the_legend_has_the_best_end_first_once_all_runs_have_ended(
+    open_page: Open, finished: Filled
+) -> None:
+    runs = [*(run.id for run in of_kind("mtl")), *finished.mrn[:2]]
+    for metric, sign in (("Dev score", -1), ("Training loss", 1)):
+        for of_runs in (runs, runs[::-1]):
+            app = open_page("curves", run=",".join(map(str, of_runs)), metric=metric)
+            ends = [float(row["cells"][1].partition(" ")[0]) for row in sent(app, "rows")["rows"]]
+            assert len(ends) > 1
+            assert [sign * end for end in ends] == sorted(sign * end for end in ends)
 
 
 def test_an_axis_tells_the_unit_and_a_picture_the_name_too(finished: Filled) -> None:

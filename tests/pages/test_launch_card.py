@@ -12,8 +12,10 @@ from core.config.typed import value_text
 from core.store import RunState, Store
 from dashboard.launch.launched import headline
 from dashboard.launch.plan import launch_warnings
+from dashboard.shared.presets import SCARCE, TRY_IT
 from jobs.engines.local import LocalEngine
 from jobs.queue.estimates import Cost, Disk
+from tests.making import finished
 from tests.pages.conftest import APP, App, Open, press, run_tables, sent, words
 from tests.pages.launching import done, listed, on_card, planned, query
 
@@ -150,9 +152,34 @@ def test_try_it_queues_its_runs_and_a_second_time_shows_them(open_page: Open, wo
     # The pictures of the paradigms are in their fold alone once there are runs; the cards stay.
     app.switch_page("launch/page.py").run()
     assert len(app.get("image")) == pictures - 3
-    app.button(key="preset_Does sharing help?").click().run()
+    again = app.button(key="preset_Does sharing help?")
+    assert again.label == "Show 20 runs"
+    assert "20 runs are stored or queued." in words(app)
+    again.click().run()
     assert len(Store.open().runs()) == 20
     assert app.title[0].value == "Runs"
+
+
+def test_a_card_says_what_of_its_runs_is_still_to_train(open_page: Open, workers: list[str]) -> None:
+    *first, last = SCARCE.configs
+    for config in first:
+        finished(Store.open(), config)
+    app = open_page("launch")
+    assert app.button(key=f"preset_{SCARCE.title}").label == "Launch 1 more run"
+    assert app.button(key=f"preset_{TRY_IT.title}").label == "Launch 20 runs"
+    finished(Store.open(), last)
+    app = open_page("launch")
+    assert SCARCE.description not in words(app)
+    assert "15 runs are stored; there is nothing to train." in words(app)
+    app.button(key=f"answer_{SCARCE.title}").click().run()
+    assert app.title[0].value == "Compare"
+    assert query(app)["run"] == ",".join(map(str, range(1, 16)))
+    assert workers == []
+
+
+def test_the_plan_repeats_what_stands_at_the_end_of_the_form(open_page: Open) -> None:
+    app = open_page("launch", seed="1-3", epochs="7", fraction="20%", **_MRN_ALONE)
+    assert "Encoder minilm, frozen; 7 epochs over 20% of the data; seeds 1-3" in words(app)
 
 
 def test_cards_of_pairs_and_of_published_tables_fill_the_form(open_page: Open) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -106,11 +107,11 @@ def test_the_headline_names_the_planted_gain_alone() -> None:
     found = bucket_differences(simulated(1, 1.0, 0.03), 999)
     decided = [each for each in found if each.verdict == HIGHER]
     assert [each.bucket.phrase for each in decided if each.is_named] == [UNSEEN]
-    sentence = where_headline("pos", "MRN", "MTL", found)
-    assert sentence.startswith(f"On pos MRN gains over MTL with {UNSEEN}, +")
-    assert sentence.endswith("; elsewhere undecided.")
+    sentence, others = where_headline("pos", "MRN", "MTL", found)
+    assert re.fullmatch(rf"On pos MRN gains over MTL with {UNSEEN} \(\+[\d.]+\)\.", sentence)
+    assert others.lower().endswith("elsewhere undecided.")
     explained = [each.bucket.phrase for each in found if each.through is not None]
-    assert ("]. This explains what differs with " in sentence) == bool(explained)
+    assert others.startswith("This explains what differs with ") == bool(explained)
     for each in decided:
         assert each.is_named or "through words unseen in training" in each.verdict_text
     mirror = simulated(1, 1.0, 0.03)
@@ -118,7 +119,7 @@ def test_the_headline_names_the_planted_gain_alone() -> None:
         PairedItems(mirror.buckets, mirror.seeds, mirror.b, mirror.a, mirror.sentences), 999
     )
     assert [each.bucket.phrase for each in turned if each.is_named and each.verdict == LOWER] == [UNSEEN]
-    assert "loses to MRN with" in where_headline("pos", "MTL", "MRN", turned)
+    assert "loses to MRN with" in where_headline("pos", "MTL", "MRN", turned)[0]
 
 
 def test_without_a_test_or_with_one_seed_nothing_is_decided() -> None:
@@ -131,7 +132,7 @@ def test_without_a_test_or_with_one_seed_nothing_is_decided() -> None:
     )
     for found in (apart, one):
         assert not any(each.is_named for each in found)
-        assert where_headline("pos", "MRN", "MTL", found).startswith("On pos none of ")
+        assert where_headline("pos", "MRN", "MTL", found)[0].startswith("On pos none of ")
 
 
 def test_the_whole_as_one_bucket_is_the_test_over_sentences() -> None:
