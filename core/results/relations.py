@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
@@ -33,6 +33,8 @@ VERDICT_MODES = ("task", "label")
 """The kinds of rows that have verdicts: features belong to no task."""
 _BETWEEN = {False: ("pair", "pairs"), True: ("pair between tasks", "pairs between tasks")}
 _MOST_NAMED, _ROOM = 3, 90
+_MANY = 8
+"""Of so many pairs the row that most of them have says more than the strongest."""
 """A headline names so many pairs of a verdict, whose names have so many characters in all."""
 RELATION_COLUMNS = (
     "configuration", "mode", "first", "second", "mean", "low", "high", "seeds", "p_holm", "verdict",
@@ -128,7 +130,8 @@ def counted(verdicts: RelationVerdicts, alone: Floats | None) -> Bools:
 def headline(table: RelationTable, quoted: Callable[[str], str] = str) -> str:
     """Which cells are decided, with their counts, the strongest by name; nothing of what is undecided.
 
-    Where the correlations of the alignment alone are known, related are those beyond it.
+    Where the correlations of the alignment alone are known, related are those beyond it. Of many pairs, the
+    row that most of them have is named instead.
     `quoted` escapes names, which come from users.
     """
     verdicts, names, alone = table.verdicts, table.rows.names, table.alone
@@ -145,22 +148,24 @@ def headline(table: RelationTable, quoted: Callable[[str], str] = str) -> str:
         of_verdict = [
             cell for cell in table.cells if cell.verdict == verdict and not not_learned[cell.i, cell.j]
         ]
-        word, beside = verdict, ""
+        word, first = verdict, ", the strongest"
         if alone is not None and verdict == RELATED:
             of_verdict.sort(key=lambda cell: alone[cell.i, cell.j] - cell.mean)
-            word = f"{RELATED} beyond the alignment"
-        if of_verdict:
-            shown = _that_fit([(names[cell.i], names[cell.j]) for cell in of_verdict])
+            word, first = f"{RELATED} beyond the alignment", ", most"
+        named = Counter(names[place] for cell in of_verdict for place in (cell.i, cell.j))
+        hub, of_hub = named.most_common(1)[0] if named else ("", 0)
+        shown = _that_fit([(names[cell.i], names[cell.j]) for cell in of_verdict])
+        if max(len(shown), _MANY - 1) < len(of_verdict) < 2 * of_hub:
+            parts.append(f"{_are(len(of_verdict))} {word}, {of_hub} of them with {quoted(hub)}")
+        elif of_verdict:
             written = _interval
             if len(shown) < len(of_verdict):
                 shown, written = shown[:1], _mean
-                if word != verdict and alone is not None:
-                    beside = f"; alignment alone {_text(alone[of_verdict[0].i, of_verdict[0].j])}"
             pairs = [
-                f"{quoted(a)} and {quoted(b)} ({written(cell)}{beside})"
+                f"{quoted(a)} and {quoted(b)} ({written(cell)})"
                 for (a, b), cell in zip(shown, of_verdict, strict=False)
             ]
-            first = ", the strongest" if len(of_verdict) > len(shown) else ":"
+            first = first if len(of_verdict) > len(shown) else ":"
             parts.append(f"{_are(len(of_verdict))} {word}{first} {all_of(pairs)}")
         elif not_learned.any() and verdict == RELATED:
             parts.append(f"none is {word}")

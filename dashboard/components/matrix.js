@@ -81,6 +81,7 @@ class Player {
     this.wholeNode.hidden = !offered.zoomed
     this.noteNode.textContent = offered.foot
     this.barNode.hidden = this.last < 1
+    this.root.classList.toggle("beside", offered.beside)
     this.range.max = this.last
     this.layOut()
     this.show(this.nearest(), performance.now())

@@ -18,6 +18,7 @@ const CANNOT = "cannot be learned"
 const VERDICTS = { 1: "undecided", 2: "related", 3: "opposed", 4: "none that matters" }
 const SMALLEST_SHAPED = 7 // in a smaller cell a decided relation is a dot, whatever its sign
 const INSET = 0.2 // of a cell's side: so far the colour of an undecided cell stands from its edges
+const PALE = 0.35 // of its colour: so much an undecided cell has, the rest is the page's
 const INKS = ["#14181C", "#FFFFFF"] // of marks and numbers: on a light cell, on a dark one
 
 function draw(parent, tag, attributes = {}, text) {
@@ -73,8 +74,9 @@ function themeOf(element, stops) {
   const names = { page: "background", text: "text", muted: "gray", border: "border", accent: "primary" }
   for (const [name, ours] of Object.entries(names)) theme[name] = variable(`${ours}-color`)
   theme.family = variable("font") || "sans-serif"
+  theme.ground = rgb(theme.page)
   theme.signature = [theme.page, theme.text, theme.border].join()
-  const brightness = lightness(rgb(theme.page)) < MIDDLE ? "dark" : "light"
+  const brightness = lightness(theme.ground) < MIDDLE ? "dark" : "light"
   const chosen = stops[brightness].map(([at, colour]) => [at, rgb(resolve(colour))])
   const table = Array.from({ length: 2 * HALF + 1 }, (_, place) => {
     const at = place / (2 * HALF)
@@ -142,17 +144,18 @@ function verdictAt(panel, stack, step, row, column) {
   return panel.verdicts.codes[stack.places[row * stack.columns + column]]
 }
 
-// How much smaller a cell is drawn on each side: one that the seeds do not decide, or that is not tested.
-const marginAt = (panel, stack, room, step, row, column) =>
-  ["0", "1"].includes(verdictAt(panel, stack, step, row, column)) ? INSET * room.cell : 0
+// Cells that the seeds do not decide, or that are not tested, are drawn pale and smaller.
+const isPale = (panel, stack, step, row, column) => ["0", "1"].includes(verdictAt(panel, stack, step, row, column))
 
 // The column in which a row meets itself: its correlation is 1, whatever was learned. Blocks of features do not.
 const sameColumn = ({ rows, columns }, row) => (rows.block === 1 ? row + rows.start - columns.start : -1)
 
 // The colour of a cell, red, green, blue; grey where a row meets itself.
-function groundOf(frame, stack, theme, step, row, column) {
+function groundOf(frame, panel, stack, theme, step, row, column) {
   if (column === sameColumn(frame, row)) return theme.scale.same.table[0]
-  return theme.scale.table[colourAt(stack, step, row, column)]
+  const colour = theme.scale.table[colourAt(stack, step, row, column)]
+  if (!isPale(panel, stack, step, row, column)) return colour
+  return colour.map((part, i) => Math.round(PALE * part + (1 - PALE) * theme.ground[i]))
 }
 
 // The 95% interval of a cell that is tested; of one seed there is none.
@@ -279,7 +282,7 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
 }
 
 // A bar for the variance of each row, right of the matrix, under an axis with 1, the mean, and the largest variance
-// where there is room for both; paint() sets lengths and numbers.
+// where rows have no numbers and there is room; paint() sets lengths and numbers.
 function drawBars(group, frame, room, theme, origin) {
   const x = origin.x + room.cell * room.wide + 12
   const height = room.cell * room.down
@@ -290,7 +293,7 @@ function drawBars(group, frame, room, theme, origin) {
   draw(group, "text", { ...small, x, y: origin.y - 20 }, words)
   const [unit, most] = ["1", significant(frame.most_variance, 2)]
   const apart = room.barRoom - (mean - x) - (measure(unit, 11, theme.family) + measure(most, 11, theme.family)) / 2
-  for (const [at, text] of [[mean, unit], ...(apart < 6 ? [] : [[x + room.barRoom, most]])]) {
+  for (const [at, text] of [[mean, unit], ...(room.numbers || apart < 6 ? [] : [[x + room.barRoom, most]])]) {
     draw(group, "text", { ...small, x: at, y: origin.y - 6, "text-anchor": "middle", class: "tick" }, text)
   }
   draw(group, "path", { d: `M${x} ${origin.y}v${height}`, stroke: theme.border })
@@ -406,7 +409,7 @@ function paint(canvas, frame, stacks, parts, room, theme, step) {
     parts[index].texts.forEach((text, place) => {
       const [row, column] = [Math.floor(place / room.wide), place % room.wide]
       const value = valueAt(stack, step, row, column)
-      const ink = INKS[lightness(groundOf(frame, stack, theme, step, row, column)) > MIDDLE ? 0 : 1]
+      const ink = INKS[lightness(groundOf(frame, panel, stack, theme, step, row, column)) > MIDDLE ? 0 : 1]
       text.textContent = isImpossible(panel, row, column) ? "" : value === null ? "–" : written(value, 2)
       text.setAttribute("fill", column === sameColumn(frame, row) ? theme.muted : ink)
     })
@@ -440,13 +443,13 @@ function paintMarks(marks, panel, stack, room, theme, step, origin) {
 
 // Where each cell is drawn, how large and in which colour.
 function squares(frame, index, stack, room, theme, step) {
-  const origin = room.origin(index)
+  const [origin, panel] = [room.origin(index), frame.panels[index]]
   return Array.from({ length: room.down * room.wide }, (_, cell) => {
     const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
-    const margin = marginAt(frame.panels[index], stack, room, step, row, column)
+    const margin = isPale(panel, stack, step, row, column) ? INSET * room.cell : 0
     return {
       x: origin.x + column * room.cell + margin, y: origin.y + row * room.cell + margin, side: room.cell - 2 * margin,
-      colour: `rgb(${groundOf(frame, stack, theme, step, row, column).join(",")})`,
+      colour: `rgb(${groundOf(frame, panel, stack, theme, step, row, column).join(",")})`,
     }
   })
 }

@@ -239,15 +239,15 @@ def course_chart(
     spreads = [(each.values - each.spread, each.values + each.spread) for each in courses if each.spread.size]
     drawn = [*(each.values for each in courses), *(end for of in spreads for end in of)]
     if alone is not None:
+        _add_level(chart, alone, f"alignment alone: {signed(alone)}", "dash", drawn)
         drawn.append(np.array([alone]))
-        _add_level(chart, alone, f"alignment alone: {signed(alone)}", "dash")
     bottom, top, step = _range(drawn)
     if bottom <= 0 <= top:
         chart.add_line(y=0, line={"color": MUTED, "width": 1})
         for edge in (BOUND, -BOUND) if bound else ():
             if bottom <= edge <= top:
                 side, counts = ("above", RELATED) if edge > 0 else ("below", OPPOSED)
-                _add_level(chart, edge, f"{side} {signed(edge, 1)}: counts as {counts}", "dot")
+                _add_level(chart, edge, f"{side} {signed(edge, 1)}: counts as {counts}", "dot", drawn)
     room = 0.045 * (top - bottom)
     chart.layout["yaxis"] = axis(
         measure,
@@ -265,9 +265,12 @@ def course_chart(
     return chart.figure()
 
 
-def _add_level(chart: Chart, y: float, text: str, dash: str) -> None:
+def _add_level(chart: Chart, y: float, text: str, dash: str, drawn: Sequence[Floats]) -> None:
+    """A level with its name, at the end of the axis where what is `drawn` is farther from it."""
     chart.add_line(y=y, line={"color": MUTED, "width": 1.2, "dash": dash}, layer="below")
-    place = {"x": 0, "xref": "x domain", "xanchor": "left", "y": y, "yanchor": "bottom" if y > 0 else "top"}
+    start, end = (min(abs(float(of[at]) - y) for of in drawn if len(of) > 1) for at in (0, -1))
+    across = {"x": 0, "xanchor": "left"} if start > end else {"x": 0.98, "xanchor": "right"}
+    place = across | {"xref": "x domain", "y": y, "yanchor": "bottom" if y > 0 else "top"}
     look = {"text": text, "showarrow": False, "font": {"size": 11, "color": MUTED}}
     chart.layout.setdefault("annotations", []).append(place | look)
 

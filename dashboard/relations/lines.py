@@ -16,6 +16,7 @@ from dashboard.components.charts import chart
 from dashboard.relations import views
 from dashboard.relations.charts import AgainstLine, Course, against_chart, course_chart
 from dashboard.relations.cut import Pair
+from dashboard.relations.sentences import NEARLY_ONE
 from dashboard.relations.snapshots import RelationsState
 from dashboard.relations.verdicts import Decided
 from dashboard.relations.views import Bools, Floats, signed
@@ -182,10 +183,12 @@ def _over_training(
         first, second = (escape(short[names[place]]) for place in places[0])
         of = answer.of_matrices[0] if state.is_single else None
         interval = "" if of is None or few else views.interval_text(of.cell(*places[0]))
-        at_end = (
-            f": {signed(of.mean[places[0]])} {interval} at the end" if of is not None and interval else ""
-        )
-        st.markdown(f"**{first}** and **{second}** over training{at_end}")
+        at_end = _reached(state, courses[0]) if few else ""
+        if of is not None and interval:
+            at_end = f": {signed(of.mean[places[0]])} {interval} at the end"
+        has_seeds = any(course.seeds.size for course in courses)
+        sign = " :small[:gray[thin: a seed, band: ± SD]]" * has_seeds
+        st.markdown(f"**{first}** and **{second}** over training{at_end}{sign}")
     measure = "Correlation" if state.is_learned else "Cosine"
     chart(
         course_chart(
@@ -203,6 +206,16 @@ def _over_training(
         still=True,
         alt=f"{measure} of {plural(len(places), 'pair')} at each step",
     )
+
+
+def _reached(state: RelationsState, course: Course) -> str:
+    """From which step on a line is at ±1; empty where it does not end there."""
+    below = np.flatnonzero(~(np.abs(course.values) >= NEARLY_ONE))
+    first = int(below[-1]) + 1 if len(below) else 0
+    if first == len(course.values):
+        return ""
+    where = f"step {course.x[first]:,.0f}" if state.steps.exact else f"{course.x[first]:g}% of training"
+    return f": at ±{NEARLY_ONE} or beyond from {where} on"
 
 
 def _height(state: RelationsState, courses: Sequence[Course], pairs: int) -> int:

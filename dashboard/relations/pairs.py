@@ -46,8 +46,8 @@ _KINDS: Mapping[str, Literal["number quiet", "text"]] = {"95% interval": "number
 _BY_VALUE = "value"
 _RANKED = {"beyond": "Beyond the alignment", _BY_VALUE: "By value"}
 _TALL = 12
-_ONE_WIDE, _FEW_WIDE, _MANY_WIDE = (7, 13), (9, 11), (63, 37)
-"""The widths of the matrix and of what stands beside it: of one pair its line, which is large."""
+_FEW_WIDE, _MANY_WIDE = (9, 11), (63, 37)
+"""The widths of the matrix and of what stands beside it."""
 
 
 def refresh_interval(selection: Selection) -> float | None:
@@ -77,11 +77,17 @@ def draw(selection: Selection) -> None:
     few = few_pairs(state, _learnable(state, "all"))
     is_told = is_last and len(few) == 1 and answer.single_pair(state) is not None
     summary.draw_answer(state, answer, values, learned, possible, alone)
+    if is_told:
+        draw_basis(state, answer)
     summary.run_warnings(state)
     is_alone = state.is_single and len(data.frame["panels"]) == 1
-    if is_alone:
-        wide = _ONE_WIDE if len(few) == 1 else _FEW_WIDE if few else _MANY_WIDE
-        left, right = st.columns(wide, gap="medium")
+    is_one = is_alone and len(few) == 1
+    if is_one:
+        both = st.container(key="relations_one")
+        left, line = both.container(), both.container(key="relations_one_line")
+        table = line.container()
+    elif is_alone:
+        left, right = st.columns(_FEW_WIDE if few else _MANY_WIDE, gap="medium")
         table, line = right.container(), right.container()
     else:
         left = st.container()
@@ -91,16 +97,17 @@ def draw(selection: Selection) -> None:
         with table:
             pair = _pair_list(state, few, list(means), gold, verdicts, alone)
     with left:
-        _player(state, data, pair)
+        _player(state, data, pair, is_beside=is_one)
         has_bars = bool(data.frame["panels"][0]["variances"])
-        summary.reading(state, means, possible, answer.of_matrices, has_bars=has_bars)
+        summary.reading(state, answer.of_matrices, has_bars=has_bars)
         if selection.gold:
             summary.gold_agreement(state, means[0], gold)
     with line:
         draw_lines(state, answer, pair, few, alone)
         if state.is_single:
             cut_link(state.runs[0], state.mode, state.shared.rows, _chosen_pair(state))
-    draw_basis(state, answer)
+    if not is_told:
+        draw_basis(state, answer)
     if not state.is_learned:
         return
     with st.expander("In numbers", key="relations_in_numbers", on_change="rerun") as numbers:
@@ -129,8 +136,8 @@ def _chosen_pair(state: RelationsState) -> Pair | None:
     return (names[0], names[1]) if len(names) == 2 and known.issuperset(names) else None
 
 
-def _player(state: RelationsState, data: PlayerData, pair: Pair | None) -> None:
-    """Draws the matrices, with the pair that has a line marked."""
+def _player(state: RelationsState, data: PlayerData, pair: Pair | None, *, is_beside: bool) -> None:
+    """Draws the matrices, with the pair that has a line marked. `is_beside`: the line is under its bar."""
     mode, names = state.mode, state.shared.rows.names
     what = f"Correlations between {MODES[mode].lower()}" if state.is_learned else "Cosines of task embeddings"
     ids = "-".join(str(run.id) for run in state.runs[:4])
@@ -153,6 +160,7 @@ def _player(state: RelationsState, data: PlayerData, pair: Pair | None) -> None:
         data.frame
         | {
             "name": PLAYER,
+            "beside": is_beside,
             "alt": f"{what}, by training step",
             "filename": f"relations-{state.selection.mode}-run-{ids}",
             "step": whole_number(st.query_params.get("step", "")),

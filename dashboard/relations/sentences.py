@@ -26,7 +26,9 @@ _NEGLIGIBLE = 0.1
 _REDUNDANCY = ((0.9, "nearly independent"), (0.25, "partly redundant"), (0.0, "highly redundant"))
 _MOST_PAIRS = 3
 # Where so many percent of the pairs are so alike, their size says little.
-_ALIKE, _MANY_ALIKE, _NEARLY_ONE = 0.8, 25, 0.98
+_ALIKE, _MANY_ALIKE = 0.8, 25
+NEARLY_ONE = 0.98
+"""A correlation of this size is at ±1."""
 # A head below this dev score, or that makes hardly fewer errors (by this share) than always predicting the
 # most frequent label, has learned next to nothing.
 _UNLEARNED_BELOW, _FEWER_ERRORS = 0.1, 0.02
@@ -156,14 +158,14 @@ def read_parts(parts: Sequence[str], size: int) -> str:
 
 def is_saturated(values: Floats, possible: Bools) -> bool:
     """Whether most correlations of matrices are at ±1. `possible` marks the pairs of each, or of all."""
-    return _percent(np.abs(_pairs(values, possible)) >= _NEARLY_ONE) > 50
+    return _percent(np.abs(_pairs(values, possible)) >= NEARLY_ONE) > 50
 
 
 def read_strength(strengths: Collection[str], *, is_default: bool) -> str:
     """The λ of the matrices as the first words of a sentence."""
     if len(strengths) > 1:
         return "These λ"
-    return f"{'The default ' * is_default}λ = {next(iter(strengths))}"
+    return f"{'The default ' * is_default}λ={next(iter(strengths))}"
 
 
 def read_saturation(values: Floats, possible: Bools, strength: str) -> str:
@@ -177,8 +179,8 @@ def read_saturation(values: Floats, possible: Bools, strength: str) -> str:
     if len(pairs) == len(values):
         what, its = "the correlation", "its"
     else:
-        what, its = f"{_percent(np.abs(pairs) >= _NEARLY_ONE):.0f}% of the correlations", "their"
-    return f"{strength} drove {what} to ±{_NEARLY_ONE} or beyond: {its} size says little."
+        what, its = f"{_percent(np.abs(pairs) >= NEARLY_ONE):.0f}% of the correlations", "their"
+    return f"{strength} drove {what} to ±{NEARLY_ONE} or beyond: {its} size says little."
 
 
 def read_driven(names: Sequence[str], verdict: str, of_seeds: Floats, strength: str) -> str:
@@ -191,31 +193,21 @@ def read_driven(names: Sequence[str], verdict: str, of_seeds: Floats, strength: 
     )
 
 
-def read_alone(names: Sequence[str], counted: Sequence[Pair], values: Floats, alone: Floats) -> str:
-    """How many pairs are related as the alignment alone relates them; empty where none is.
+_LINKED = {"cooccurrence": "labels that fall on the same words", "exact": "labels of one name"}
 
-    `values` (n, n) are learned, `alone` (n, n) are those of the alignment alone.
-    """
-    if not counted:
-        return ""
-    first = counted[0]
-    return (
-        f"{plural(len(counted), 'more pair is', 'more pairs are')} related as far as the alignment alone "
-        f"relates them ({_names(names, first)}: {signed(values[first])}, alone {signed(alone[first])}): "
-        "counted, not learned; grey in the list."
-    )
+
+def read_alone(more: int, alignment: str | None) -> str:
+    """What the alignment is, and how many pairs are related as far as it alone relates them."""
+    text = f"The alignment links {_LINKED.get(alignment or '', 'labels')} before anything is learned"
+    return f"{text}; it alone relates {plural(more, 'more pair')} as far." if more else f"{text}."
 
 
 def read_undecided(verdicts: RelationVerdicts) -> str:
-    """Why most pairs have no verdict; empty where most have one."""
+    """How many pairs have no verdict; empty where most have one."""
     undecided, tested = verdicts.count(UNDECIDED), int(np.triu(verdicts.tested, 1).sum())
     if 2 * undecided <= tested:
         return ""
-    seeds = plural(verdicts.seeds, "seed")
-    return (
-        f"**{undecided:,} of {plural(tested, 'pair')} are undecided**: {seeds}, corrected for "
-        f"{plural(tested, 'test')}, can decide few."
-    )
+    return f"**{undecided:,} of {plural(tested, 'pair')} are undecided** after {verdicts.seeds} seeds."
 
 
 def _pairs(values: Floats, possible: Bools) -> Floats:
@@ -226,7 +218,7 @@ def _percent(many: Bools) -> float:
     return 100 * float(np.mean(many)) if len(many) else 0.0
 
 
-def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None) -> str:
+def read_size(mode: str, values: Floats, possible: Bools) -> str:
     """A caution if many correlations of labels are large, else an empty text.
     `possible` marks the pairs of each matrix, or of all.
 
@@ -236,11 +228,7 @@ def read_size(mode: str, values: Floats, possible: Bools, alignment: str | None)
     alike = _percent(_pairs(values, possible) >= _ALIKE)
     if mode != "label" or alike < _MANY_ALIKE or is_saturated(values, possible):
         return ""
-    counted = ", much of it counted by the alignment and not learned" if alignment == "cooccurrence" else ""
-    return (
-        f"{alike:.0f}% of the pairs are at {_ALIKE} or above: most labels have much in common{counted}. "
-        "Look at the opposed pairs."
-    )
+    return f"{alike:.0f}% of all pairs are at {_ALIKE} or above: look at the opposed pairs."
 
 
 def read_rank(variances: Floats, rank: float) -> str:

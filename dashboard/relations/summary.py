@@ -124,11 +124,14 @@ def draw_answer(
     show_answer(text, key="relations")
     if saturation:
         _smaller(state)
+    notes = []
     if alone is not None and (of := answer.of_matrices[0]) is not None:
-        not_learned = counted(of, alone)
-        pairs = [(cell.i, cell.j) for cell in of.cells() if not_learned[cell.i, cell.j]]
-        if note := sentences.read_alone(list(short.values()), pairs, of.mean, alone):
-            show_note(escape(note))
+        more = int(np.triu(counted(of, alone), 1).sum())
+        notes.append(sentences.read_alone(more, state.runs[0].alignment))
+    if state.is_learned:
+        notes.append(sentences.read_size(mode, means, possible))
+    if any(notes):
+        show_note(escape(" ".join(filter(None, notes))))
     if answer.why_none:
         _other_seeds(state)
 
@@ -155,7 +158,7 @@ def _smaller(state: RelationsState) -> None:
             smaller = f"{strength / 10:.3g}"
             st.page_link(
                 "launch/page.py",
-                label=f"Launch these runs with λ = {smaller}",
+                label=f"Launch these runs with λ={smaller}",
                 icon=":material/rocket_launch:",
                 query_params={"clone": ",".join(str(run.id) for run in state.runs), "lambda": smaller},
                 width="content",
@@ -172,28 +175,21 @@ _LOOKS = {
 }
 
 
-def reading(
-    state: RelationsState,
-    means: Floats,
-    possible: Bools,
-    verdicts: Sequence[RelationVerdicts | None],
-    *,
-    has_bars: bool,
-) -> None:
-    """Draws what the colours and the bars of the matrix say, and what to be careful with."""
+def reading(state: RelationsState, verdicts: Sequence[RelationVerdicts | None], *, has_bars: bool) -> None:
+    """Draws what the colours and the bars of the matrix say."""
     if not state.is_learned:
         embedding_note(state)
         return
     mode = state.mode
     red, blue = _LOOKS[mode]
-    lines = [sentences.read_undecided(of) for of in verdicts if of is not None and state.is_single]
-    lines.append(f"**Red**: {red}. **Blue**: {blue}.")
-    if has_bars:
-        lines.append("**Bars**: how much the prior lets a row's weights vary; dashed: the mean row.")
-    lines.append(sentences.read_size(mode, means, possible, state.groups[0].runs[0].alignment))
+    lines = [f"**Red**: {red}. **Blue**: {blue}."]
+    lines += [sentences.read_undecided(of) for of in verdicts if of is not None and state.is_single]
     lines.append(_origin(state) if mode == "feature" else "")
+    bars = (
+        "The bars: how much the prior lets a row's weights vary; dashed: the mean row." if has_bars else None
+    )
     with st.container(key="relations_reading"):
-        st.caption(" ".join(filter(None, lines)))
+        st.caption(" ".join(filter(None, lines)), help=bars)
 
 
 def possible_pairs(state: RelationsState) -> Bools:
@@ -472,7 +468,7 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
         without = ["undecided"] * (CODES[UNDECIDED] in codes) + ["within a task (not tested)"] * (
             UNTESTED in codes
         )
-        foot = "   ".join([*marks, *([f"smaller: {' or '.join(without)}"] if without else [])])
+        foot = "   ".join([*marks, *([f"pale: {' or '.join(without)}"] if without else [])])
     if block == 1 and mode != "feature":
         foot = "   ".join(filter(None, [foot, "grey: a row with itself"]))
     untested = "Not tested: not between two tasks, or without training words."

@@ -44,8 +44,8 @@ def test_labels_are_shown_beside_what_the_alignment_alone_gives(open_page: Open)
     assert "Of 4 pairs between tasks 1 is related beyond the alignment: pos:NN and ner:B-PER (0.50" in text
     assert "1 is opposed: pos:comma and ner:B-PER" in text
     assert (
-        "1 more pair is related as far as the alignment alone relates them (pos:NN and ner:O: 0.95, alone "
-        "0.97): counted, not learned"
+        "The alignment links labels that fall on the same words before anything is learned; it alone relates "
+        "1 more pair as far."
     ) in text
     beyond = listed(open_page("relations", **link))
     assert beyond.iloc[0].tolist() == ["pos:NN", "ner:B-PER", "0.50", "0.00", "● related"]

@@ -121,6 +121,12 @@ def test_a_line_over_training_is_thick_beside_its_thin_seeds() -> None:
     flat = course_chart([high], 1, 200, bound=True, alone=0.99)
     assert min(flat.layout["yaxis"]["tickvals"]) > 0.85
     assert [each["text"] for each in flat.layout["annotations"]] == ["alignment alone: 0.99"]
+    # Its name stands where the line is farther away.
+    rising = Course("a – b", "#0072B2", x, np.array([0.2, 0.95]))
+    sides = [
+        course_chart([rising], 1, 200, alone=at).layout["annotations"][0]["xanchor"] for at in (0.3, 0.8)
+    ]
+    assert sides == ["right", "left"]
     low = course_chart([Course("a – b", "#0072B2", x, np.array([0.02, -0.03]))], 1, 200, bound=True)
     assert [each["y"] for each in low.layout["annotations"]] == [0.1, -0.1]
     assert list(single.data[0]["x"]) == [1, 5]

@@ -73,6 +73,13 @@ def test_the_strongest_stands_for_more_pairs_than_fit() -> None:
     assert "chunk" not in text
 
 
+def test_a_row_that_most_of_many_pairs_have_stands_for_them() -> None:
+    names = tuple("abcdefghij")
+    pairs: dict[str, Any] = {f"_0{place}": 0.3 for place in range(1, 10)}
+    text = headline_of([table("a", names, **pairs)])
+    assert text.startswith("Of 45 pairs 9 are related, 9 of them with a; ")
+
+
 @pytest.mark.parametrize(
     ("correlation", "words"),
     [(0.6, "a and b are related: 0."), (0.0, "a and b have no relation that matters: ")],
