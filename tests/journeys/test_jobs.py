@@ -98,11 +98,36 @@ def test_a_run_outlives_a_pause_a_locked_store_and_its_worker(
     picture(page, "jobs-resumed")
 
 
-def _launch(page: Page, address: str, home: Path, store: Store) -> int:
+def test_what_is_typed_stays_while_a_run_trains(page: Page, address: str, home: Path, store: Store) -> None:
+    """Pages update while the reader types, key by key."""
+    page.goto(f"{address}/runs")
+    _press(page, "Pause queue")
+    _see(page, "The queue was paused")
+    run_id = _launch(page, address, home, store, epochs=_EPOCHS * 20)
+    page.goto(f"{address}/runs")
+    _press(page, "Resume queue")
+    begun = _await(store, run_id, lambda run: run.state is RunState.RUNNING and bool(run.step))
+    for place, label in (("runs", "Filter"), ("launch", "λ, strength of the prior")):
+        page.goto(f"{address}/{place}")
+        field = page.get_by_label(label, exact=True)
+        field.click()
+        field.fill("")
+        field.press_sequentially(text := "0.001, 0.002, 0.003", delay=250)
+        expect(field).to_have_value(text)
+        field.press("Enter")
+        expect(field).to_have_value(text)
+        begun, before = store.run(run_id), begun
+        assert begun.state is RunState.RUNNING
+        assert begun.step > before.step
+    store.request_stops([run_id])
+    _await(store, run_id, lambda run: run.state is RunState.CANCELLED)
+
+
+def _launch(page: Page, address: str, home: Path, store: Store, epochs: int = _EPOCHS) -> int:
     """Launches one run in the browser; its number."""
     form = {
         "corpus": home / "toy", "columns": "tokens,pos,ner", "tasks": "pos,ner", "encoder": home / "encoder",
-        "encoder_training": "full", "paradigm": "mtl", "epochs": _EPOCHS, "seed": 1, "batch_size": 8,
+        "encoder_training": "full", "paradigm": "mtl", "epochs": epochs, "seed": 1, "batch_size": 8,
         "max_length": 32, "lr_encoder": 0.01, "lr_heads": 0.05,
     }  # fmt: skip
     page.goto(f"{address}/launch?{urlencode(form)}")
