@@ -121,8 +121,15 @@ class Comparison:
             return "no seed in common"
         if not paired.sd:
             return "1 seed" if paired.n == 1 else f"the same with each of {plural(paired.n, 'seed')}"
-        alone = replace(self, p=paired.p, p_within=paired.p_within(self.matters)).verdict
-        return "" if alone == self.verdict else f"{alone} before correction"
+        return f"{alone} before correction" if (alone := self.only_before_correction) else ""
+
+    @property
+    def only_before_correction(self) -> str:
+        """The verdict by the difference's own p, where the family's p takes it back; else empty."""
+        if self.paired is None:
+            return ""
+        alone = replace(self, p=self.paired.p, p_within=self.paired.p_within(self.matters)).verdict
+        return "" if alone == self.verdict else alone
 
     @property
     def sentence(self) -> str:

@@ -86,6 +86,11 @@ class Gains:
     pairs: Mapping[Pair, Gain]
 
     @property
+    def learned_nothing(self) -> list[str]:
+        """The main tasks that score 0 with every seed, alone and beside another."""
+        return list(dict.fromkeys(gain.main for gain in self.pairs.values() if gain.learned_nothing))
+
+    @property
     def over_all(self) -> dict[Pair, Comparison]:
         """The gains as one family, for sentences on the whole matrix: p corrected for all pairs."""
         learned = {pair: gain for pair, gain in self.pairs.items() if not gain.learned_nothing}

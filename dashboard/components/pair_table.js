@@ -20,8 +20,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (!value) return element("td", { className: "none", title: "Not known" }, "·")
     const at = `${row},${column}`
     const button = element("button", {
-      type: "button", title: value.title, tabIndex: -1, style: { "--ground": ground(value.share) },
-      className: `${value.grey ? "undecided" : ""} ${at === String(data.chosen) ? "chosen" : ""}`,
+      type: "button", title: value.title, tabIndex: -1, style: { "--ground": ground(value.share), "--edge": ground(value.share < 0 ? -1 : 1) },
+      className: `${value.grey ? "undecided" : ""} ${value.nearly ? "nearly" : ""} ${at === String(data.chosen) ? "chosen" : ""}`,
       onclick: () => setTriggerValue("cell", { row, column }),
     }, element("span", { textContent: value.text }), element("span", { className: "note", textContent: value.note }))
     button.setAttribute("aria-label", value.title)
@@ -42,7 +42,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const together = (...parts) => element("span", { className: "key" }, ...parts)
   const scale = together(element("span", { textContent: data.low }), element("span", { className: "ramp", style: { "--low": ground(-1), "--high": ground(1) } }), element("span", { textContent: data.high }))
   const legend = element("div", { className: "legend" }, ...(data.low || data.high ? [scale] : []),
-    ...(data.grey ? [together(element("span", { className: "grey" }), element("span", { textContent: data.grey }))] : []))
+    ...["grey", "nearly"].filter((mark) => data[mark]).map((mark) => together(element("span", { className: `sample ${mark}` }), element("span", { textContent: data[mark] }))))
   const scroll = element("div", { className: `scroll ${data.rows.length <= 5 ? "few" : ""}` }, table)
   root.replaceChildren(scroll, legend)
   scroll.scrollLeft = scrolled

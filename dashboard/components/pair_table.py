@@ -14,7 +14,8 @@ _mount = component("pair_table")
 @dataclass(frozen=True)
 class PairCell:
     """The number of a pair as text, and its position on the scale, in [-1, 1].
-    `grey`: the number is not decided. `title` is its description, `note` a smaller text beside the number.
+    `grey`: the number is not decided; `nearly`: it was before correction for the others. `title` is its
+    description, `note` a smaller text beside the number.
     """
 
     text: str
@@ -22,6 +23,7 @@ class PairCell:
     title: str
     grey: bool = False
     note: str = ""
+    nearly: bool = False
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class PairRow:
 class PairTable:
     """A table of pairs with the same tasks as rows and columns.
     `cells` (T, T) has None for unknown pairs. `low` and `high` name the ends of the scale, both empty without
-    one; `grey` names the meaning of grey, empty if nothing is grey.
+    one; `grey` names the meaning of grey, `nearly` that of a dashed edge, empty if no cell has it.
     """
 
     rows: Sequence[PairRow]
@@ -47,6 +49,7 @@ class PairTable:
     alt: str
     corner: str = ""
     grey: str = ""
+    nearly: str = ""
 
 
 def pair_table(

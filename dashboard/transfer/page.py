@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shared import resources
+from dashboard.shared.longer import train_longer
 from dashboard.shared.states import end_page, show_answer, title
 from dashboard.transfer.controls import PAIR, PREDICTORS, pick_look, pick_number
 from dashboard.transfer.evidence import evidence_of, finished_runs, groups, pick_group
@@ -24,6 +25,8 @@ above = st.container()
 shown, unit = pick_number()
 with above:
     show_answer(headline(group, relative=unit == "relative"), key="transfer")
+    if nothing := group.gains.learned_nothing:
+        train_longer(nothing, group.config.epochs, group.of_pairs, key="transfer")
 above = st.container()
 pair, look = pick_look(group.gains)
 known = evidence_of(group, runs, needed=shown != GAIN or look == PREDICTORS)

@@ -42,11 +42,15 @@ def pair_detail(group: PairGroup, pair: Pair, unit: str, colours: Mapping[str, s
         return
     ids = [run for tasks in ((main,), (aux,), pair) for run in group.of(*tasks).values()]
     runs = {run.id: run for run in resources.store().runs(ids)}
-    with st.container(gap="xsmall"):
-        for gain in gains.values():
-            st.markdown(views.gain_sentence(gain, unit, group.scored_by[gain.main]))
-    # A chart of nothing but zeros would repeat the sentence.
-    if not has_seeds_beside(group) and not all(gain.is_equal for gain in gains.values()):
+    is_equal = all(gain.is_equal for gain in gains.values())
+    if is_equal:  # a table or a chart of nothing but zeros would say no more
+        with st.container(gap="xsmall"):
+            for gain in gains.values():
+                st.markdown(views.gain_sentence(gain, unit, group.scored_by[gain.main]))
+    else:
+        alt = "The gain of each of the two tasks from the other"
+        show_table(views.gains_sheet([*gains.values()], unit, group.scored_by), alt=alt)
+    if not has_seeds_beside(group) and not is_equal:
         draw_seeds([gain for gain in gains.values() if not gain.learned_nothing], pair)
     for column, task, role in zip(st.columns(2, gap="large"), pair, ("main", "auxiliary"), strict=True):
         with column:

@@ -16,7 +16,7 @@ from dashboard.shared.selection import segments
 from dashboard.shared.states import show_reason
 from dashboard.text import escape
 from dashboard.theme import colours
-from dashboard.transfer.views import best_sentence, caution, gain_sentence, gains_table
+from dashboard.transfer.views import ABOUT_GAINS, best_sentence, caution, gain_sentence, gains_table
 from jobs.studies.evidence import Evidence
 from jobs.studies.pairs import answer, coefficients_sheet, predictors_sheet
 
@@ -83,7 +83,10 @@ def packaged() -> None:
     )
     if shown := [gain for pair, gain in gains.pairs.items() if pair == chosen]:
         st.markdown(gain_sentence(shown[0], "points"))
-    st.caption(f"Bundled example, not your runs: {PAIRS_TITLE} (docs/studies/transfer.md). {caution(gains)}")
+    st.caption(
+        f"Bundled example, not your runs: {PAIRS_TITLE} (docs/studies/transfer.md). {caution(gains)}",
+        help=ABOUT_GAINS,
+    )
 
 
 def predictors(known: Evidence) -> None:

@@ -13,14 +13,13 @@ from dashboard.components.charts import chart
 from dashboard.components.pair_table import PairTable, pair_table
 from dashboard.shared import resources
 from dashboard.shared.downloads import csv_button, csv_file, data_table
-from dashboard.shared.states import show_note
 from dashboard.text import escape
 from dashboard.transfer.charts import seeds_chart
 from dashboard.transfer.views import (
+    ABOUT_GAINS,
     FEW_TASKS,
     caution,
     gains_table,
-    learned_nothing_sentence,
     no_percent_sentence,
     pairs_frame,
     strongest_first,
@@ -32,8 +31,6 @@ from jobs.studies.evidence import Evidence
 
 _HEAD, _CELL, _WIDE = 150, 114, 1100
 """Pixels of the names of rows, of a cell, and of the page, of which the matrix has half or what it needs."""
-_LONGER = 4
-"""Heads that learned nothing are trained for so many times the epochs."""
 GAIN, _PROBABILITY = "Measured gain", "Predicted probability of a gain"
 # Where each number comes from, where none is known; the middle and the end of its scale; its ends in words.
 NUMBERS: Mapping[str, tuple[str, float, float | None, tuple[str, str]]] = {
@@ -72,24 +69,9 @@ def matrix(group: PairGroup, shown: str, unit: str, pair: Pair, known: Evidence 
         with right:
             draw_seeds(strongest_first(gains), pair)
     if shown == GAIN:
-        st.caption(caution(gains))
+        st.caption(caution(gains), help=ABOUT_GAINS)
         if unit == "relative" and (without := no_percent_sentence(gains)):
             st.caption(escape(without))
-    if nothing := learned_nothing_sentence(gains):
-        _train_longer(group, nothing)
-
-
-def _train_longer(group: PairGroup, nothing: str) -> None:
-    """Says that some tasks learned nothing, and leads to Launch with these runs and more epochs."""
-    epochs = _LONGER * group.config.epochs
-    ids = [run for runs in (*group.alone.values(), *group.beside) for run in runs.values()]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        show_note(escape(nothing), width="content")
-        st.page_link(
-            "launch/page.py", label=f"Train these runs again for {epochs} epochs",
-            icon=":material/rocket_launch:",
-            query_params={"clone": ",".join(map(str, sorted(ids))), "epochs": str(epochs)},
-        )  # fmt: skip
 
 
 def has_seeds_beside(group: PairGroup) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from core.evaluation.comparison import HIGHER, LOWER
 from core.evaluation.mistakes import Errors, mistake_text, mistakes
 from core.results.naming import SCORE_NAMES, corpus_name, encoder_title, field_text, fields_apart
 from core.store.types import MetricSeries
@@ -20,7 +21,7 @@ from core.transfer.predictors import Judgement
 from core.wording import all_of, duration, p_text, percent, plural, signed_points, spread_text
 from dashboard.components.pair_table import PairCell, PairRow, PairTable
 from dashboard.text import escape
-from jobs.reports.parts import number_text
+from jobs.reports.parts import SIGNED, Entry, Sheet, number_text, p_entry
 from jobs.reports.transfer import PairGroup
 from jobs.studies.pairs import amount_text, seeds_text
 
@@ -31,8 +32,6 @@ _FULL = 0.9
 """The share of the values whose size lies within the scale: a few large ones would make all others pale."""
 _BINS = 40
 _MOST_LABELS = 4
-_LEAST_SCALE = 5.0
-"""Points, or percent, at the ends of the scale of gains at least: a small gain is pale by itself too."""
 FEW_TASKS = 5
 """Cells of so few tasks have room for their intervals, and their table for a chart beside it."""
 
@@ -68,21 +67,16 @@ def no_percent_sentence(gains: Gains) -> str:
 
 
 def caution(gains: Gains) -> str:
-    """Returns the definition of a gain and of a decided one, as plain text."""
+    """Returns what a gain is, and what is coloured, as plain text; `ABOUT_GAINS` says more."""
     if max(gain.seeds for gain in gains.pairs.values()) < 2:
         return "Every pair has one seed so far: no interval, so nothing is decided."
-    return (
-        "Gain: test score of MTL of the two tasks less STL of the main one, paired by seed "
-        f"({seeds_text(gains)}), with the 95% interval of each pair alone. Coloured: decided, by p corrected "
-        "for the pairs of a main task (Holm); so an interval without zero can be undecided. Point at a cell "
-        "for its p."
-    )
+    return f"Gain: test score of MTL less STL, {seeds_text(gains)}, with its 95% interval. Coloured: decided."
 
 
-def learned_nothing_sentence(gains: Gains) -> str:
-    """Says which main tasks score zero with every seed; empty where none does."""
-    tasks = dict.fromkeys(gain.main for gain in gains.pairs.values() if gain.learned_nothing)
-    return f"{all_of(list(tasks))} learned nothing: 0 with each seed, so no gain is drawn." if tasks else ""
+ABOUT_GAINS = (
+    "MTL of the two tasks less STL of the main one, paired by seed. The interval is of each pair by itself; "
+    "decided is what p says after correction for the pairs of a main task (Holm). Point at a cell for its p."
+)
 
 
 def _scored(score: float, score_name: str, between: str = " ") -> str:
@@ -110,6 +104,28 @@ def gain_sentence(gain: Gain, unit: str, score_name: str = "") -> str:
     )
 
 
+def gains_sheet(gains: Sequence[Gain], unit: str, scored_by: Mapping[str, str]) -> Sheet:
+    """The gains of a pair both ways, a row each."""
+    relative = unit == "relative"
+    rows = [
+        (
+            f"{gain.main} beside {gain.aux}",
+            Entry("learned nothing" if gain.learned_nothing else gain.word),
+            Entry(gain.amount(relative=relative), form=SIGNED),
+            Entry(gain.interval_in_points or "–"),
+            p_entry(gain.p),
+            Entry(_scored(gain.alone, scored_by.get(gain.main, ""))),
+            Entry(100 * (gain.alone + gain.mean)),
+            Entry(gain.seeds, form="d"),
+        )
+        for gain in gains
+    ]
+    amount = "Gain, % of STL" if relative else "Gain, points"
+    interval = f"95% interval{', points' * relative}"
+    head = ("Pair", "Verdict", amount, interval, "Corrected p", "Score alone", "Beside it", "Seeds")
+    return Sheet.of(head, rows)
+
+
 def _note(gain: Gain) -> str:
     return "learned nothing" if gain.learned_nothing else gain.interval_in_points
 
@@ -132,7 +148,7 @@ def gains_table(
     relative, mark = unit == "relative", "%" if unit == "relative" else ""
     values = {pair: gain.amount(relative=relative) for pair, gain in gains.pairs.items()}
     decided = [values[pair] for pair, gain in gains.pairs.items() if gain.is_decided]
-    limit = max(_LEAST_SCALE, scale_limit(decided))
+    limit = max(1, math.ceil(round(scale_limit(decided), 6)))
     has_room = len(gains.tasks) <= FEW_TASKS and not relative
     cells = {
         pair: PairCell(
@@ -142,6 +158,7 @@ def gains_table(
             + ("" if math.isnan(gain.relative) else f"; {signed_points(gain.relative / 100)}% of STL"),
             grey=not (gain.is_decided and can_transfer),
             note=_note(gain) if has_room else "",
+            nearly=gain.only_before_correction in (HIGHER, LOWER) and can_transfer,
         )
         for pair, gain in gains.pairs.items()
     }
@@ -150,7 +167,7 @@ def gains_table(
         gains.tasks,
         cells,
         colours,
-        (f"loses {limit:.3g}{mark} or more", f"gains {limit:.3g}{mark} or more")
+        (f"loses {limit}{mark} or more", f"gains {limit}{mark} or more")
         if can_transfer and decided
         else ("", ""),
         "Gain of each main task (row) by each auxiliary task (column)",
@@ -171,7 +188,8 @@ def _table(
     rows = [PairRow(task, colours.get(task, "transparent"), alone.get(task, "")) for task in tasks]
     by_row = [[cells.get((main, aux)) for aux in tasks] for main in tasks]
     corner = f"auxiliary task →\nmain task{', score alone' * bool(alone)} ↓"
-    return PairTable(rows, by_row, *ends, alt, corner, grey)
+    nearly = "decided only before correction" * any(cell.nearly for cell in cells.values())
+    return PairTable(rows, by_row, *ends, alt, corner, grey, nearly)
 
 
 def scale_limit(values: Sequence[float]) -> float:

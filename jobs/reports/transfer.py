@@ -49,6 +49,11 @@ class PairGroup:
         return [runs for tasks, runs in self.runs.items() if len(tasks) == 2]
 
     @property
+    def of_pairs(self) -> list[int]:
+        """The runs that the gains are measured on."""
+        return [run for runs in (*self.alone.values(), *self.beside) for run in runs.values()]
+
+    @property
     def joint(self) -> list[int]:
         """The MTL runs of more than two tasks, with gradient cosines."""
         return [run for tasks, runs in self.runs.items() if len(tasks) > 2 for run in runs.values()]

@@ -97,8 +97,8 @@ class TestViews:
         assert "the head learned nothing" in views.gain_sentence(gain, "points", "accuracy")
         cells = [cell for row in views.gains_table(gains, "points", {}).cells for cell in row if cell]
         assert [(cell.text, cell.note) for cell in cells] == [("–", "learned nothing")] * 2
-        assert views.learned_nothing_sentence(gains).startswith("a and b learned nothing: 0 with each seed")
-        assert views.learned_nothing_sentence(self.gains) == ""
+        assert gains.learned_nothing == ["a", "b"]
+        assert self.gains.learned_nothing == []
 
     def test_pairs_that_learned_nothing_are_not_counted_as_undecided(self) -> None:
         scored = [(run("stl", seed, task), {task: 0.5 * (task != "c")}) for seed in SEEDS for task in "abc"]
@@ -185,9 +185,9 @@ class TestViews:
         gains_of_a = [cell for cell in table.cells[0] if cell]
         assert gains_of_a[0].share > 0 > gains_of_a[1].share
         assert [row.score for row in table.rows] == ["50.00\naccuracy"] * 3
-        # The scale has 5 points at least, so a small gain is pale; the title has the p that decides.
-        assert (table.low, table.high) == ("loses 5 or more", "gains 5 or more")
-        assert gains_of_a[0].share == pytest.approx(0.42)
+        # The scale ends at whole points, by the decided gains; the title has the p that decides.
+        assert (table.low, table.high) == ("loses 3 or more", "gains 3 or more")
+        assert gains_of_a[0].share == pytest.approx(0.7)
         assert ", p < 0.001; +4.20% of STL" in gains_of_a[0].title
         undecided = views.gains_table(measured(a_b=(0.1, -0.1, 0.0)), "points", {}, SCORED_BY)
         assert (undecided.low, undecided.high) == ("", "")
@@ -199,6 +199,18 @@ class TestViews:
             ("+4.20", ""),
             ("−6.20", ""),
         ]
+
+    def test_a_gain_that_correction_takes_back_has_an_edge(self) -> None:
+        """Its interval is without zero, and its cell is grey."""
+        gains = measured(a_b=(0.02, 0.03, 0.038), a_c=(0.01, -0.03, 0.02))
+        interval = gains.pairs["a", "b"].interval
+        assert interval is not None
+        assert interval[0] > 0
+        table = views.gains_table(gains, "points", {}, SCORED_BY)
+        cells = [cell for row in table.cells for cell in row if cell]
+        assert [(cell.grey, cell.nearly) for cell in cells] == [(True, True), (True, False)]
+        assert table.nearly
+        assert not views.gains_table(self.gains, "points", {}, SCORED_BY).nearly
 
     def test_losses_of_runs_of_other_lengths_compare_by_their_share(self) -> None:
         def curve(run_id: int, steps: int) -> MetricSeries:
@@ -300,8 +312,8 @@ def test_the_matrix_and_one_pair(open_page: Open, pairs: Filled) -> None:
     assert [row["name"] for row in table["rows"]] == ["pos", "chunk", "ner"]
     assert [[cell is None for cell in row] for row in table["cells"]] == np.eye(3, dtype=bool).tolist()
     assert table["chosen"] == [2, 0]
-    assert "**ner** beside pos" in words(app)
-    assert "**pos** beside ner" in words(app)
+    (both,) = (table for table in sheets(app) if "Verdict" in table.columns)
+    assert list(both.index) == ["ner beside pos", "pos beside ner"]
     changes = [table for table in sheets(app) if "Change" in table.columns]
     assert [len(table) for table in changes][::2] == [5, 5]  # the rest is folded
     app.selectbox(key="aux").set_value("ner").run()
