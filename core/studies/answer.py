@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, VERDICTS, Comparison
 from core.studies.analysis import MEAN, Result
 from core.studies.published import WITHIN
+from core.studies.simulator import point_of
 from core.studies.study import Setting, Study
 from core.wording import all_of, capitalised, in_words, plural
 
@@ -82,8 +85,36 @@ def study_answer(study: Study, results: Sequence[Result]) -> str:
 
     Where it repeats published figures, how many come out is said first.
     """
-    if study.asked is None:
+    compared = _asked(study, results)
+    if study.asked is None or not compared:
         return ""
+    if len(study.asked.methods) > 1:
+        return part_answer(compared, study.asked.noun)
+    found = _counted(compared, study.asked.group)
+    if any(paper.is_compared for paper in study.papers.values()):
+        found = f"{_published(results)} Over {compared[0].setting.model.partition(',')[0]}, {found}"
+    return capitalised(found)
+
+
+def answered(study: Study, results: Sequence[Result]) -> tuple[str, ...]:
+    """The methods, as a sentence names them, that the answer over these settings is of.
+
+    They are the one that is asked for, else the one that wins most often, and the one that loses most often.
+    """
+    by_method = _by_method(results)
+    if not by_method:
+        return ()
+    best, worst = _best_and_worst(by_method)
+    best, *_ = (
+        _by_method(_asked(study, results)) if study.asked and len(study.asked.methods) == 1 else (best,)
+    )
+    return (best, worst) if worst != best and _times(by_method[worst], LOWER) else (best,)
+
+
+def _asked(study: Study, results: Sequence[Result]) -> list[Result]:
+    """The results that compare methods which the study's question asks for, with these alone."""
+    if study.asked is None:
+        return []
     asked = [
         replace(
             result,
@@ -95,15 +126,7 @@ def study_answer(study: Study, results: Sequence[Result]) -> str:
         )
         for result in results
     ]
-    compared = [result for result in asked if _compared(result)]
-    if not compared:
-        return ""
-    if len(study.asked.methods) > 1:
-        return part_answer(compared, study.asked.noun)
-    found = _counted(compared, study.asked.group)
-    if any(paper.is_compared for paper in study.papers.values()):
-        found = f"{_published(results)} Over {compared[0].setting.model.partition(',')[0]}, {found}"
-    return capitalised(found)
+    return [result for result in asked if _compared(result)]
 
 
 def _counted(results: Sequence[Result], group: Callable[[Setting], str]) -> str:
@@ -123,11 +146,54 @@ def _counted(results: Sequence[Result], group: Callable[[Setting], str]) -> str:
             for place, (words, deltas) in enumerate(by_group.items())
         ]
         if decided:
-            ends = " to ".join(dict.fromkeys((_shown(decided[0]), _shown(decided[-1]))))
+            digits = 1 if all(abs(100 * delta.mean) >= _SHOWN for delta in decided) else 2
+            ends = " to ".join(
+                dict.fromkeys(_points(delta.mean, digits) for delta in (decided[0], decided[-1]))
+            )
             verb = f"{_VERBS[verdict]} {'it' if clauses else reference}"
             clauses.append(f"{verb} in {all_of(counts)} ({ends} points)")
     none = f"is not shown to differ from {reference} in any of {plural(len(every), 'setting')}"
     return f"{method} {' and '.join(clauses) or none}."
+
+
+_FACTORS: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "words": ("its words", "with {:,}".format),
+    "words_beside": ("their words", "with {:,}".format),
+    "tasks": ("their number", lambda number: f"with {in_words(int(number))}"),
+    "alpha": ("their relatedness", "at α = {:g}".format),
+}
+"""The factors of a grid of simulated tasks, each with the words for it and for a value."""
+
+
+def grid_answer(results: Sequence[Result]) -> str:
+    """How the gain of NER depends on each factor of a grid of simulated tasks, in the mean over its cells.
+
+    Empty where a cell has no gain yet, or more than one, and where nothing varies.
+    """
+    points = [point for result in results if (point := point_of(result.setting)) is not None]
+    gains = [delta.mean for result in results for delta in _compared(result).values()]
+    values = {factor: sorted({getattr(point, factor) for point in points}) for factor in (*_FACTORS, "dense")}
+    if all(point.words == point.words_beside for point in points):
+        del values["words_beside"]
+    if not 0 < len(points) == len(gains) == math.prod(map(len, values.values())):
+        return ""
+    clauses: dict[str, list[str]] = {"falls": [], "grows": []}
+    units = iter([f" {unit(results[0])}"])
+    for factor, (name, in_words_of) in _FACTORS.items():
+        ends = [(values.get(factor) or [0])[place] for place in (0, -1)]
+        if ends[0] == ends[1]:
+            continue
+        means = [
+            fmean(gain for point, gain in zip(points, gains, strict=True) if getattr(point, factor) == end)
+            for end in ends
+        ]
+        shown = [
+            f"{_points(mean)}{next(units, '')} {in_words_of(end)}"
+            for mean, end in zip(means, ends, strict=True)
+        ]
+        clauses["grows" if means[1] > means[0] else "falls"].append(f"{name} ({shown[0]}, {shown[1]})")
+    said = all_of([f"{verb} with {all_of(of_verb)}" for verb, of_verb in clauses.items() if of_verb])
+    return f"NER's gain from other tasks {said}." if said else ""
 
 
 def _published(results: Sequence[Result]) -> str:
@@ -151,28 +217,19 @@ def part_answer(results: Sequence[Result], noun: str = "method") -> str:
     Also the one that loses most often, or in how many settings nothing is decided of the former where none
     loses. Of a single setting it is the headline; empty where none is compared.
     """
-    by_method: dict[str, list[Comparison]] = {}
     compared = [result for result in results if _compared(result)]
-    for result in compared:
-        for method, delta in _compared(result).items():
-            by_method.setdefault(method, []).append(delta)
     if len(compared) < 2:
         return "".join(map(headline, compared))
+    by_method = _by_method(compared)
 
     def times(method: str, verdict: str) -> int:
-        return sum(delta.verdict == verdict for delta in by_method[method])
-
-    def settings(method: str, verdict: str) -> str:
-        count, every = times(method, verdict), len(by_method[method])
-        if count < every:
-            return f"in {count:,} of {plural(every, 'setting')}"
-        return "in both settings" if every == 2 else f"in all {plural(every, 'setting')}"
+        return _times(by_method[method], verdict)
 
     reference = compared[0].outcome(compared[0].reference).method.in_sentence
-    best, worst = (max(by_method, key=lambda method: times(method, verdict)) for verdict in (HIGHER, LOWER))
+    best, worst = _best_and_worst(by_method)
     beats = f"no {noun} beats {reference} in any of {len(compared):,} settings"
     if times(best, HIGHER):
-        beats = f"{best} beats {reference} {settings(best, HIGHER)}"
+        beats = f"{best} beats {reference} {_settings(by_method[best], HIGHER)}"
         if not times(worst, LOWER):
             counts = {word: times(best, word) for word in (EQUIVALENT, UNDECIDED)}
             rest = all_of([f"{word} in {count:,}" for word, count in counts.items() if count])
@@ -180,20 +237,44 @@ def part_answer(results: Sequence[Result], noun: str = "method") -> str:
     if not times(worst, LOWER):
         return capitalised(f"{beats}.")
     loses = " and" if worst == best and times(best, HIGHER) else f"; {worst}"
-    return capitalised(f"{beats}{loses} loses {settings(worst, LOWER)}.")
+    return capitalised(f"{beats}{loses} loses {_settings(by_method[worst], LOWER)}.")
 
 
-def extremes(results: Sequence[Result]) -> str:
-    """The largest decided gain and loss among several settings, each with its method and setting."""
-    of_all = [(result, *named) for result in results for named in _compared(result).items()]
-    sentences = []
-    for verdict, name, sign in ((HIGHER, "gain", 1), (LOWER, "loss", -1)):
-        decided = [each for each in of_all if each[2].verdict == verdict]
-        if decided and len(results) > 1:
-            result, method, delta = max(decided, key=lambda each: sign * each[2].mean)
-            shown = f"{_shown(delta)} {unit(result)}"
-            sentences.append(f"Largest {name}: {method} on {result.setting.title} ({shown}).")
-    return " ".join(sentences)
+def losses(results: Sequence[Result]) -> str:
+    """In how many of several settings the method that loses most often does so; empty where none loses."""
+    by_method = _by_method(results)
+    worst = _best_and_worst(by_method)[1] if len(results) > 1 and by_method else ""
+    if not worst or not _times(by_method[worst], LOWER):
+        return ""
+    return capitalised(f"{worst} loses {_settings(by_method[worst], LOWER)}.")
+
+
+def _by_method(results: Iterable[Result]) -> dict[str, list[Comparison]]:
+    by_method: dict[str, list[Comparison]] = {}
+    for result in results:
+        for method, delta in _compared(result).items():
+            by_method.setdefault(method, []).append(delta)
+    return by_method
+
+
+def _settings(differences: Sequence[Comparison], verdict: str) -> str:
+    """`in 2 of 3 settings`, `in both settings`, `in all 3 settings`."""
+    count, every = _times(differences, verdict), len(differences)
+    if count < every:
+        return f"in {count:,} of {plural(every, 'setting')}"
+    return "in both settings" if every == 2 else f"in all {plural(every, 'setting')}"
+
+
+def _times(differences: Iterable[Comparison], verdict: str) -> int:
+    return sum(delta.verdict == verdict for delta in differences)
+
+
+def _best_and_worst(by_method: Mapping[str, Sequence[Comparison]]) -> tuple[str, str]:
+    """The method that wins in most settings, and the one that loses in most."""
+    best, worst = (
+        max(by_method, key=lambda method: _times(by_method[method], verdict)) for verdict in (HIGHER, LOWER)
+    )
+    return best, worst
 
 
 def unit(result: Result) -> str:
@@ -264,8 +345,16 @@ def _compared_with(base: str, differences: Mapping[str, Comparison], points: str
 
 def _shown(delta: Comparison) -> str:
     """The difference times a hundred with one decimal: `+16.2`; no sign on `0.0`."""
-    text = f"{100 * delta.mean:+z.1f}".replace("-", "−")
-    return text.lstrip("+") if text == "+0.0" else text
+    return _points(delta.mean)
+
+
+def _points(difference: float, digits: int = 1) -> str:
+    text = f"{100 * difference:+z.{digits}f}".replace("-", "−")
+    return text if text.strip("+0.") else text.lstrip("+")
+
+
+_SHOWN = 0.05
+"""A smaller difference in points is 0.0 with one decimal."""
 
 
 def _verdicts(differences: Mapping[str, Comparison]) -> str:

@@ -330,6 +330,11 @@ STUDY = Study(
     _METHODS,
     "mtl",
     small={"setting": "both-pos-300"},
+    about={
+        "pooling": "Is MRN better than one head for all tasks? The encoder is frozen.",
+        "frozen": "The encoder is frozen: tasks share the prior on their heads alone.",
+        "fine-tuned": "The encoder is trained too, and shared by all tasks.",
+    },
     asked=Asked(
         ("mrn",),
         lambda setting: f"beside {'simulated' if 'simulated:' in setting.base['corpus'] else 'real'} tasks",

@@ -106,5 +106,10 @@ STUDY = Study(
     search_seeds=(41, 42),
     seeds=(41, 42, 43, 44, 45),
     small={"setting": "alike-50-frozen"},
+    about={
+        "alike": "Two corpora with one tag set, 50 and 200 sentences of each.",
+        "mixed": "NER beside three simulated tasks of unequal relatedness, 50 and 200 sentences of each.",
+        "1000 sentences": "Alike and mixed tasks with 1,000 sentences each.",
+    },
     asked=Asked(("relational",), lambda setting: _ASKED[setting.base["encoder_training"]]),
 )

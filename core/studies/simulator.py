@@ -248,5 +248,13 @@ STUDY = Study(
         "1,000 test sentences. MRN in the part planted: heads over frozen MiniLM."
     ),
     by_relatedness=True,
+    about={
+        PLANTED: "NER beside one of nine artificial tasks at a time, which keep 20 to 100% of its labels.",
+        BALANCED: "NER and each artificial task have as many words.",
+        UNBALANCED: "Each artificial task has more words than NER.",
+        ARCHITECTURES: "As in Balanced, with and without dense layers between encoder and heads.",
+        PUBLISHED: "The paper's grid and model, all tasks with as many words.",
+        PUBLISHED_UNBALANCED: "The paper's grid and model, artificial tasks with more words than NER.",
+    },
     small={"setting": "balanced-n500-t1-a1"},
 )

@@ -14,9 +14,15 @@ from core.results import choice
 from core.studies.published import Reported
 from core.wording import uncapitalised
 
-LABELS_KEPT = "the share of labels kept: probability that a simulated task keeps a word's real label."
-ALPHA = f"α, {LABELS_KEPT}"
-"""What the titles of settings of simulated tasks do not say."""
+_KEPT = "probability that a simulated task keeps a word's real label."
+ALPHA = f"α, the share of labels kept: {_KEPT}"
+TERMS: Mapping[str, str] = {
+    "α": ALPHA,
+    "labels kept": f"Labels kept: {_KEPT}",
+    "permuted": "Names permuted: the labels of that task bear each other's names.",
+    "noise": "Noise: a task whose labels are kept no more often than by chance.",
+}
+"""What words in the titles of settings mean."""
 RELATIONAL, PUBLISHED = "MRN with the relational prior", "MRN with the published prior"
 """The names of MRN with either prior in sentences and in tables of pages, the same in all studies."""
 Candidates = tuple[Mapping[str, Any], ...]
@@ -180,7 +186,8 @@ class Study:
     None where the study names its encoders. `by_task`: its report has a table per task, for settings with
     different tasks. `by_epoch`: it has dev scores by epoch. `pairs`: its settings are pairs of tasks, whose
     titles these are, and its report is the matrix of gains. `by_relatedness`: its corpora are simulated, and
-    its report tells how scores depend on the relatedness planted there. `asked`: what its answer is of, where
+    its report tells how scores depend on the relatedness planted there. `about` says of parts what sets them
+    apart. `asked`: what its answer is of, where
     that is not its first setting. Raises ValueError where it contradicts itself.
     """
 
@@ -199,6 +206,7 @@ class Study:
     by_epoch: bool = False
     pairs: Mapping[str, str] = field(default_factory=dict)
     by_relatedness: bool = False
+    about: Mapping[str, str] = field(default_factory=dict, compare=False)
     small: Mapping[str, Any] = field(default_factory=dict)
     asked: Asked | None = field(default=None, compare=False)
 

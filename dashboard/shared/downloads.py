@@ -34,7 +34,7 @@ _MARKUP = replace(
     verdicts={
         **html.MARKUP.verdicts,
         EQUIVALENT: "≈ {}",
-        **{word: f'<b class="{word} step-{{step}}">{{}}</b>' for word in (HIGHER, LOWER)},
+        **{word: f'<b class="{word} step-{{step}}{{best}}">{{}}</b>' for word in (HIGHER, LOWER)},
     },
 )
 

@@ -30,10 +30,8 @@ def study_state(study: Study, part: StudyOptions, record: Record | None) -> None
     settings, methods, seeds = (plural(len(things), noun) for things, noun in (
         (study.settings, "setting"), (study.methods, "method"), (study.seeds, "seed"),
     ))  # fmt: skip
-    here = f"{counts.done or 'none'} {'are' if counts.done > 1 else 'is'} in this store"
-    every = f"{counts.total:,} runs"
-    recorded = f"{record.runs:,} of its {every} are recorded; {here}" if record else f"Of its {every} {here}"
-    st.caption(f"{settings}, {methods}, {seeds}. {recorded}.")
+    done = f"{counts.done:,} done in this store"
+    st.caption(f"{settings}, {methods}, {seeds}: {counts.total:,} runs, {done}.")
     if counts.active:
         st.progress(counts.done / counts.total)
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -18,10 +18,19 @@ from core.registry import FULL
 from core.results.figures import forest_chart
 from core.studies import STUDIES, Study
 from core.studies.analysis import MEAN, RARE, Result, TableView, joined, table_view
-from core.studies.answer import extremes, from_bases, headline, part_answer, study_answer, unit
+from core.studies.answer import (
+    answered,
+    from_bases,
+    grid_answer,
+    headline,
+    losses,
+    part_answer,
+    study_answer,
+    unit,
+)
 from core.studies.meaning import meaning
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
-from core.studies.study import ALPHA, LABELS_KEPT
+from core.studies.study import ALPHA, TERMS
 from core.tasks.scores import scale_text
 from core.wording import about_time, capitalised, plural, uncapitalised
 from dashboard.components.charts import chart
@@ -31,14 +40,15 @@ from dashboard.shared.downloads import show_table
 from dashboard.shared.live import live
 from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import problem, show_answer, title
-from dashboard.studies.charts import GRID_PANELS, grid_chart
+from dashboard.studies.charts import GRID_PANELS, grid_chart, settings_chart
 from dashboard.studies.controls import launch_or_stop, study_state
 from dashboard.studies.views import (
-    BEST_OTHER,
+    alone_in_a_setting,
     failures,
     gains_forest,
     grid_table,
     has_scores,
+    largest_gain,
     left_out,
     over_bases,
     over_reference,
@@ -46,6 +56,7 @@ from dashboard.studies.views import (
     overview,
     plainly_named,
     scored,
+    settings_forest,
     small_forest,
     study_forest,
 )
@@ -68,6 +79,8 @@ _KEY = {
     EQUIVALENT: "≈ equivalent",
 }
 """How a table of differences shows each verdict, as Markdown."""
+_HEAD = 5, 3
+"""The widths of the title of a study, and of what runs it."""
 _COLUMNS = {"Study": 4, "Answer": 9}
 """The heads of the table of studies, with the widths of its columns."""
 
@@ -160,8 +173,9 @@ def _cost(now: resources.StudyNow) -> str:
 def _study(name: str) -> None:
     study = STUDIES[name]
     st.page_link(_PAGE, label="All studies", icon=":material/arrow_back:")
-    title(escape(study.title), escape(study.question), link=file_link(f"studies/{name}.md"))
-    head = st.container()
+    named, head = st.columns(_HEAD, gap="medium", vertical_alignment="bottom")
+    with named:
+        title(escape(study.title), escape(study.question), link=file_link(f"studies/{name}.md"))
     options, record = _results(name)
     with head:
         live(partial(study_state, study, options, record), resources.pace, key=f"study_{name}")
@@ -182,6 +196,8 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
             default=next((part for part in study.parts() if part in parts), study.parts()[0]),
             labelled=True,
         )
+    if about := study.about.get(part):
+        st.caption(escape(about))
     of_part = [plainly_named(result) for result in results if result.setting.part == part]
     joined_results = joined(of_part)
     scored_results = [result for result in of_part if has_scores(result)]
@@ -189,21 +205,29 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
     if study.pairs and record is not None and is_published:
         show_answer(gains_answer(record.gains(part), study.pairs), key="study_pairs")
     elif sentence := part_answer(joined_results):
-        show_answer(study_answer(study, joined_results) or sentence, key="study_part")
-        st.markdown(escape(extremes(joined_results)))
+        if by_factor := grid_answer(of_part) if study.by_relatedness else "":
+            sentence = f"F1 over STL, mean over all settings with that value. {sentence}"
+        said = by_factor or study_answer(study, joined_results)
+        show_answer(said or sentence, key="study_part")
+        if said:
+            st.markdown(escape(sentence if by_factor else losses(joined_results)))
     if not scored_results:
         where = "is recorded" if is_published else "has finished in this store"
         st.caption(f"No run of this part {where}.")
     elif study.by_relatedness:
         _grid(grid_table(of_part) if is_published else resources.study_grid(options), part)
-    if len(joined_results) > 1:
-        _overview(study, joined_results)
+    if len(joined_results) > 1 and not study.by_relatedness and not study.pairs:
+        _by_setting(study, joined_results)
     if scored_results:
         _meanings(joined_results)
+    if len(joined_results) > 1:
+        _overview(study, joined_results)
     if (view := table_view(study, part, results)) is not None:
         _paper(view, study)
     if scored_results:
-        for result in _chosen(scored_results):
+        for result in _chosen(
+            scored_results, largest_gain(scored_results) if study.by_relatedness else scored_results[0]
+        ):
             # Of a single setting the part's answer is the headline.
             _setting(result, headline(result) if len(of_part) > 1 else "")
         _notes(study, of_part)
@@ -277,10 +301,10 @@ def _grid(table: pd.DataFrame, part: str) -> None:
                     key=f"figure_3{panel}",
                     alt=f"F1 of NER by {GRID_PANELS[str(panel)]}: {', '.join(of_panel['line'].unique())}",
                 )
-        of_lines = "AMI is the mean of a line's cells." if has_ami else ALPHA
+        of_lines = "AMI is the mean of a line's cells" if has_ami else ALPHA.rstrip(".")
         st.caption(
-            "As Figure 3 of Bettgenhäuser et al. (2020): mean over seeds, bars are 95% intervals, cut at "
-            f"F1 0 and 100. STL is NER alone, T = 0; T is the number of tasks beside it. {of_lines}"
+            f"STL is NER alone; {of_lines}. Bars: 95% intervals of STL and of the outer lines. As Figure 3 "
+            "of Bettgenhäuser et al. (2020)."
         )
     if not has_ami:
         return
@@ -297,6 +321,20 @@ def _scrolled(rows: int) -> DeltaGenerator:
     return st.container(height=_TALL if rows > _MANY else "content", border=False)
 
 
+def _by_setting(study: Study, results: Sequence[Result]) -> None:
+    """Draws what the answer is counted from: differences by setting."""
+    if not (view := settings_forest(results)).marks:
+        return
+    leads = [capitalised(method) for method in answered(study, results)]
+    chart(
+        settings_chart(view, leads),
+        key="by_setting",
+        revision=" ".join(view.rows),
+        still=True,
+        alt=f"Differences from {view.reference} by setting and method",
+    )
+
+
 def _overview(study: Study, results: Sequence[Result]) -> None:
     if not any(MEAN in outcome.differences for result in results for outcome in result.outcomes):
         return
@@ -306,14 +344,15 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     found = {entry.verdict for entry in entries if entry.is_defined}
     words = [mark for verdict, mark in _KEY.items() if verdict in found]
     words += ["– not run"] * any(entry.is_number and not entry.is_defined for entry in entries)
-    st.markdown(f"**Points over {escape(reference)}**")
-    st.caption(f"Mean over tasks: {', '.join(words)}.")
-    others = "_others" * (BEST_OTHER in sheet.head)
-    with st.container(key=f"study_overview{others}"), _scrolled(sum(len(each.rows) for each in sheet.blocks)):
-        show_table(sheet, alt=f"Mean difference from {reference} by setting and method")
     titles = " ".join(result.setting.title for result in results)
-    if "α" in titles or "labels kept" in titles:
-        st.caption(ALPHA if "α" in titles else capitalised(LABELS_KEPT.removeprefix("the share of ")))
+    terms = [text for word, text in TERMS.items() if word in titles]
+    st.subheader(f"Points over {escape(reference)}", anchor=False, help=escape(" ".join(terms)) or None)
+    mean = "Mean over tasks: " * any(len(result.setting.targets) > 1 for result in results)
+    st.caption(f"{mean}{', '.join(words)}. Bold: the largest gain of a row.")
+    with st.container(key="study_overview"), _scrolled(sum(len(each.rows) for each in sheet.blocks)):
+        show_table(sheet, alt=f"Mean difference from {reference} by setting and method")
+    if alone := alone_in_a_setting(results):
+        st.caption(escape(alone))
 
 
 def _meanings(results: Sequence[Result]) -> None:
@@ -325,18 +364,19 @@ def _meanings(results: Sequence[Result]) -> None:
         if (text := meaning(outcome.method, result.setting.base))
     }
     if told:
-        with st.expander("What the methods are"):
+        with st.expander("What the methods are", expanded=True), st.container(key="study_methods"):
             st.markdown("\n".join(f"- **{escape(title)}**: {escape(text)}" for title, text in told.items()))
 
 
-def _chosen(results: Sequence[Result]) -> list[Result]:
+def _chosen(results: Sequence[Result], first: Result) -> list[Result]:
+    """The settings that the reader has opened: `first` where they are many."""
     names = [result.setting.name for result in results]
     if not set(st.session_state.get("setting", ())) <= set(names):
         del st.session_state["setting"]  # chosen in another part
     picked = st.multiselect(
-        "Settings",
+        "Settings to look at closely",
         names,
-        default=names if len(names) <= _FEW else names[:1],
+        default=names if len(names) <= _FEW else [first.setting.name],
         format_func={result.setting.name: result.setting.title for result in results}.__getitem__,
         key="setting",
         bind="query-params",

@@ -17,7 +17,7 @@ from core.results.figures import Forest, Mark
 from core.studies.analysis import MEAN, RARE, Outcome, Result
 from core.studies.simulator import point_of
 from core.transfer.gains import Gains
-from core.wording import capitalised, signed_points
+from core.wording import all_of, capitalised, signed_points
 from jobs.reports.parts import (
     SIGNED,
     Block,
@@ -25,7 +25,6 @@ from jobs.reports.parts import (
     Sheet,
     difference_entry,
     mean_entry,
-    number_text,
     p_entry,
     score_entry,
 )
@@ -36,8 +35,6 @@ _STEPS = 2.5
 """An axis has at least so many steps from number to number."""
 _PARTED = ", "
 """What separates the parts of a setting's title."""
-BEST_OTHER = "Best other method"
-"""The head of the column of methods that are compared in one setting alone."""
 _SHADES = 3
 """The number of grounds of gains and losses, from the smallest to the largest of a table."""
 _MOST, _LOWEST = 5, 2
@@ -52,6 +49,16 @@ def has_scores(result: Result) -> bool:
 def scored(results: Iterable[Result]) -> list[Result]:
     """The results with a mean over tasks of some method."""
     return [result for result in results if any(MEAN in outcome.scores for outcome in result.outcomes)]
+
+
+def largest_gain(results: Sequence[Result]) -> Result:
+    """The setting with the largest decided gain; the first of several, or where none is decided."""
+
+    def gain(result: Result) -> float:
+        deltas = [outcome.differences.get(MEAN) for outcome in result.outcomes]
+        return max((delta.mean for delta in deltas if delta and delta.verdict == HIGHER), default=0.0)
+
+    return max(results, key=gain)
 
 
 def plainly_named(result: Result) -> Result:
@@ -140,6 +147,28 @@ def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
     return Forest(titles, shown, result.outcome(result.reference).method.in_sentence, tuple(marks))
 
 
+def settings_forest(results: Sequence[Result]) -> Forest:
+    """The mean difference of each method from the reference by setting, these under what they share."""
+    rows: list[str] = []
+    heads: list[int] = []
+    marks = []
+    titles = [result.setting.title for result in results]
+    for group, of_group in _by_shared_words(titles).items():
+        if group:
+            heads.append(len(rows))
+            rows.append(group)
+        for name, place in of_group.items():
+            for outcome in results[place].outcomes:
+                if (delta := outcome.differences.get(MEAN)) is not None:
+                    method = outcome.method.title
+                    hover = f"{method}, {titles[place]}: {delta.sentence}"
+                    marks.append(Mark.from_comparison(delta, len(rows), method, hover))
+            rows.append(name)
+    reference = results[0].outcome(results[0].reference).method.in_sentence
+    methods = tuple(dict.fromkeys(mark.target for mark in marks))
+    return Forest(tuple(rows), methods, reference, tuple(marks), frozenset(heads))
+
+
 def ranked(result: Result) -> list[Outcome]:
     """The outcomes but the reference, the largest mean gain first, those without one last."""
 
@@ -160,8 +189,9 @@ def targets(result: Result) -> tuple[str, ...]:
 def overview(results: Sequence[Result]) -> Sheet:
     """Settings × methods: the mean difference from the reference, with its verdict.
 
-    Settings are in blocks by what they share. Methods that are compared in one setting alone share the last
-    column, `BEST_OTHER`. Blocks with the same settings are a grid, where one method is compared.
+    Settings are in blocks by what they share, the largest gain of each is bold. Methods that are compared in
+    one setting alone have no column (`alone_in_a_setting`). Blocks with the same settings are a grid, where
+    one method is compared.
     """
     compared = [
         {o.method.title: o.differences[MEAN] for o in result.outcomes if MEAN in o.differences}
@@ -169,40 +199,73 @@ def overview(results: Sequence[Result]) -> Sheet:
     ]
     counts = Counter(title for by_method in compared for title in by_method)
     shown = [title for title, count in counts.most_common() if count > 1] or list(counts)
-    others = [title for title in counts if title not in shown]
     largest = max((abs(delta.mean) for each in compared for delta in each.values()), default=0.0)
 
     def cells(by_method: Mapping[str, Comparison]) -> tuple[Entry, ...]:
-        known = [_shaded(by_method.get(title), largest) for title in shown]
-        tried = [(by_method[title].mean, title) for title in others if title in by_method]
-        best = [_shaded(by_method[title], largest, title) for _, title in sorted(tried)[-1:]]
-        return (*known, *(best or [Entry("")] * bool(others)))
+        return _best_bold([_shaded(by_method.get(title), largest) for title in shown])
 
     groups = _by_shared_words([result.setting.title for result in results])
     places = list(groups.values())
     if len(counts) == 1 and len(places) > 1 and len({tuple(place) for place in places}) == 1:
-        return Sheet.of(
+        rows = [
+            _best_bold([_shaded(compared[place].get(shown[0]), largest) for place in of_row.values()])
+            for of_row in groups.values()
+        ]
+        by_words = _by_shared_words(list(groups))
+        return Sheet(
             ("Setting", *places[0]),
-            [
-                (group, *(_shaded(compared[place].get(shown[0]), largest) for place in rows.values()))
-                for group, rows in groups.items()
-            ],
+            tuple(
+                Block(title, tuple((name, rows[row]) for name, row in named.items()))
+                for title, named in by_words.items()
+            ),
         )
-    blocks = []
-    for group, rows in groups.items():
-        blocks.append(Block(group, tuple((name, cells(compared[place])) for name, place in rows.items())))
-    return Sheet(("Setting", *shown, *[BEST_OTHER] * bool(others)), tuple(blocks))
+    return Sheet(
+        ("Setting", *shown),
+        tuple(
+            Block(group, tuple((name, cells(compared[place])) for name, place in of_group.items()))
+            for group, of_group in groups.items()
+        ),
+    )
 
 
-def _shaded(difference: Comparison | None, largest: float, method: str = "") -> Entry:
-    """The entry of a difference with its step among differences up to `largest`; with `method` also named."""
+def alone_in_a_setting(results: Sequence[Result]) -> str:
+    """The best of the methods that are compared in one setting alone, for each such setting, in words."""
+    deltas = [
+        (outcome.differences[MEAN], outcome.method.in_sentence, result.setting.title)
+        for result in results
+        for outcome in result.outcomes
+        if MEAN in outcome.differences
+    ]
+    counts = Counter(method for _, method, _ in deltas)
+    if max(counts.values(), default=0) < 2:
+        return ""
+    best: dict[str, tuple[Comparison, str]] = {}
+    for delta, method, setting in deltas:
+        if counts[method] == 1 and (setting not in best or delta.mean > best[setting][0].mean):
+            best[setting] = delta, method
+    named = [
+        f"{method} on {setting} ({signed_points(delta.mean)})" for setting, (delta, method) in best.items()
+    ]
+    return f"Best of those in one setting alone: {all_of(named)}." if named else ""
+
+
+def _best_bold(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """The entries, of which the largest gain is bold."""
+    gains = [entry.value for entry in entries if entry.verdict == HIGHER and not isinstance(entry.value, str)]
+    return tuple(
+        replace(entry, bold=entry.verdict == HIGHER and entry.value == max(gains)) for entry in entries
+    )
+
+
+def _shaded(difference: Comparison | None, largest: float) -> Entry:
+    """The entry of a difference with its step among differences up to `largest`."""
     if difference is None:
         return Entry(math.nan, verdict=UNDECIDED)
     return Entry(
         100 * difference.mean,
         unit="points",
         verdict=difference.verdict,
-        form=lambda points: f"{method} {number_text(points, SIGNED)}".lstrip(),
+        form=SIGNED,
         step=math.ceil(_SHADES * abs(difference.mean) / (largest or 1.0)),
     )
 

@@ -308,7 +308,7 @@ def _cell_text(sheet: Sheet, entry: Entry | None, markup: Markup) -> str:
     else:
         mark = markup.verdicts.get(entry.verdict, mark)
     n = "" if entry.n is None or sheet.hides_n else markup.n.format(entry.n)
-    marked = mark.format(markup.escape(text), step=entry.step) if text else ""
+    marked = mark.format(markup.escape(text), step=entry.step, best=" best" * entry.bold) if text else ""
     spread = markup.spread.format(markup.escape(beside)) if beside else ""
     return " ".join(filter(None, (marked, spread, n)))
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from statistics import fmean
 
 import pytest
 
 from core.studies import STUDIES, Method
 from core.studies.analysis import MEAN, Outcome, Result, with_differences
-from core.studies.answer import extremes, from_bases, headline, part_answer, study_answer
+from core.studies.answer import answered, from_bases, grid_answer, headline, losses, part_answer, study_answer
 from core.studies.meaning import meaning
 from core.studies.recorded import RECORDS, Record, records_of
+from core.studies.simulator import point_of
 from core.studies.study import Asked
 from tests.studying import setting, study
 
@@ -131,12 +133,39 @@ def test_each_method_of_each_setting_is_said_to_be_something_of_its_own(name: st
         assert len(set(texts)) == len(texts)
 
 
-def test_the_largest_gain_and_loss_of_a_part_are_named_with_their_settings() -> None:
-    wins, loses, open_ = made(a=_UP, b=_WIDE), made(a=_WIDE, b=_DOWN), made(a=_WIDE, b=_WIDE)
-    assert extremes([wins, loses]) == (
-        "Largest gain: the a on Small (+10.0 F1). Largest loss: the b on Small (−20.0 F1)."
+def test_an_answer_is_of_what_is_asked_and_of_what_loses_most_often() -> None:
+    wins, loses, open_ = made(a=_UP, b=_WIDE), made(a=_UP, b=_DOWN), made(a=_WIDE, b=_UP)
+    assert answered(study(), [wins, open_]) == ("the a",)
+    assert answered(study(), [wins, loses]) == ("the a", "the b")
+    assert answered(replace(study(), asked=Asked(("b",))), [wins, open_]) == ("the b",)
+    assert answered(study(), []) == ()
+    assert losses([wins, loses]) == "The b loses in 1 of 2 settings."
+    assert losses([wins, open_]) == losses([loses]) == ""
+
+
+def test_what_a_grid_of_simulated_tasks_answers_are_its_means_by_factor() -> None:
+    record = records_of("simulator")[0]
+    balanced = [each for each in record.settings if each.part == "balanced"]
+    results = [record.result(each) for each in balanced]
+    of_500 = [
+        result.outcome("mtl").differences[MEAN].mean
+        for each, result in zip(balanced, results, strict=True)
+        if (point := point_of(each)) is not None and point.words == 500
+    ]
+    assert len(of_500) == 20
+    text = grid_answer(results)
+    assert text.startswith(
+        f"NER's gain from other tasks falls with its words (+{100 * fmean(of_500):.1f} F1 with 500,"
     )
-    assert extremes([wins]) == extremes([open_, open_]) == ""
+    assert text.endswith("and their relatedness (+13.4 at α = 0.2, +22.2 at α = 1).")
+    assert grid_answer(results[1:]) == grid_answer([]) == ""  # a cell is missing
+
+
+def test_a_difference_that_one_decimal_makes_nothing_has_two() -> None:
+    small = (-0.0004, -0.0003, -0.0005)
+    asked = replace(study(), asked=Asked(("a",)))
+    results = [made(a=small), made(a=_DOWN)]
+    assert study_answer(asked, results).endswith("(−20.00 to −0.04 points).")
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.results_path.stem)
