@@ -117,3 +117,8 @@ def learned_run(learned: Relations, facts: RunFacts | None = None, **values: Any
     store.add_snapshot(run_id, Snapshot(10, 1.0, learned))
     store.close()
     return run_id
+
+
+def of_tasks(task: NDArray[Any], diagonal: float = 1.0) -> Relations:
+    """These relations of tasks; nothing else is related."""
+    return Relations(task, np.eye(4), np.zeros((16, 0)), diagonal)
