@@ -101,7 +101,8 @@ function lineNode(block, from, to, widths) {
   const names = widths ? widths.map((width) => `${width}px`) : ["max-content", "max-content"]
   line.style.gridTemplateColumns = `${names.join(" ")} repeat(${to - from}, minmax(0, max-content))`
   block.tokens.slice(from, to).forEach((token, index) => {
-    line.append(place(element("div", "word", element("bdi", "", token)), 1, index + 3))
+    const inQuestion = block.lanes.some((lane) => lane.cells[from + index].in_question)
+    line.append(place(element("div", inQuestion ? "word asked" : "word", element("bdi", "", token)), 1, index + 3))
   })
   if (block.commonSeeds && from === 0) line.append(place(element("div", "seeds", `${block.commonSeeds} seeds`), 1, 2))
   // A line that goes on has no lanes of tasks that mark nothing in it.
@@ -257,6 +258,32 @@ function interact(stage, blocks) {
   })
 }
 
+const sample = (text, look = "tag", line = "3px", ...more) => {
+  const tag = element("span", look, element("span", "text", text), ...more)
+  tag.style.setProperty("--line", line)
+  return tag
+}
+const SAMPLES = {
+  thin: () => sample("NN", "tag", "1px"),
+  few: () => sample("NN", "tag quiet", "3px", element("span", "share", "2 of 5")),
+  split: () => sample("split", "tag quiet"),
+  hollow: () => element("span", "span few", element("span", "type quiet", "ORG")),
+  tint: () => element("span", "tint"),
+  reference: () => element("span", "reference", "reference"),
+  outline: () => element("span", "differs", sample("NN")),
+  dashed: () => element("span", "span ghost differs", element("span", "type", "ORG")),
+}
+
+// What the marks of the lanes mean, each beside a sample that is drawn as they are.
+function marksNode(marks) {
+  const items = marks.map(([mark, meaning]) => {
+    const drawn = SAMPLES[mark]()
+    drawn.ariaHidden = true
+    return element("li", "", drawn, element("span", "", meaning))
+  })
+  return element("ul", { className: "marks", ariaLabel: "What the marks mean" }, ...items)
+}
+
 // The labels as columns, as a file of them has them; with a line of names where a task has several lanes.
 function columnsOf({ tokens, all }) {
   const rows = tokens.map((token, at) => [token, ...all.map((lane) => lane.cells[at].title)])
@@ -371,11 +398,12 @@ function draw(root, state) {
     }
   })
   const stage = element("div", "stage")
-  root.replaceChildren(stage)
+  root.replaceChildren(...(data.marks?.length ? [marksNode(data.marks)] : []), stage)
   root.classList.toggle("small", isNarrow)
   const { names, lines } = broken(stage, blocks, root.clientWidth)
   blocks.forEach((block, number) => {
-    const section = element("section", "block")
+    const isDisputed = block.lanes.some((lane) => lane.cells.some((cell) => cell.in_question))
+    const section = element("section", isDisputed ? "block disputed" : "block")
     section.setAttribute("aria-label", block.tokens.join(" "))
     const starts = lines[number]
     starts.forEach((from, index) => {

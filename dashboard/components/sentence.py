@@ -93,15 +93,17 @@ def sentence(
     small: bool = False,
     confidence: bool = False,
     most_words: int = MOST_WORDS,
+    marks: Sequence[tuple[str, str]] = (),
 ) -> None:
     """Draw the blocks one under the other. The browser builds them from text, never from HTML.
 
     The less sure a lane is of a label, the fainter it is drawn; `confidence` writes the number beside.
     Span tasks that no lane marks anything of are folded away. Of each sentence the first `most_words` are
     drawn; how many are left out is written under it. Sentences that are not `small` can be copied and saved.
+    Above them stand samples of the `marks`, by their names in sentence.js, with their meanings.
     """
     data = sentence_data(blocks, small=small, confidence=confidence, most_words=most_words)
-    _mount(key=key, data=data)
+    _mount(key=key, data=data | {"marks": marks})
 
 
 def sentence_data(

@@ -28,6 +28,7 @@ from dashboard.tag.views import (
     about_confidence,
     blocks,
     disagreement,
+    leanings,
     marked,
     mistakes_in_words,
     schemes_of,
@@ -183,16 +184,19 @@ def _lanes(
     with head:
         if len(sentences) > 1 or not answer:
             st.markdown(_size(sentences), width="content")
-        confidence = switch("Show confidence", key="confidence", help=marks)
+        keys = _KEYS + _SEEDS * any(of.seeds for of in answers)
+        confidence = switch("Show confidence", key="confidence", help=keys)
+    if len(sentences) == 1 and (leans := leanings(answers)):
+        st.markdown(unbroken(leans))
     if len(drawn) == 1:  # what is said of it stands above
         drawn = [replace(drawn[0], about="")]
-    sentence(drawn, key="tagged", confidence=confidence)
+    sentence(drawn, key="tagged", confidence=confidence, marks=marks)
     if note := about_confidence(configs.values()):
         st.caption(note)
-    # Once another sentence is tagged, the legend is only in the help of the switch.
+    # Once another sentence is tagged, this is only in the help of the switch.
     tokens = [given.tokens for given in sentences]
     if st.session_state.setdefault(_FIRST, tokens) == tokens:
-        st.caption(marks)
+        st.caption(keys)
     for note in dict.fromkeys(note for answer in answers for note in answer.notes):
         st.caption(escape(note))
     show_scores(rows, schemes_of(answers), "the text")
@@ -209,28 +213,30 @@ def legend(
     has_spans: bool,
     has_reference: bool = False,
     in_question: bool = False,
-) -> str:
-    """Returns the legend of the lanes' marks as Markdown; others differ from the lane `first`.
+) -> list[tuple[str, str]]:
+    """Returns the lanes' marks that are drawn, by their names in sentence.js, each with its meaning.
 
-    `is_partial`: some tasks have no gold labels. `in_question`: some words are tinted.
+    Others differ from the lane `first`. `is_partial`: some tasks have no gold labels. `in_question`: some
+    words are tinted.
     """
     compared = has_gold or bool(first)
     outlined = ["an error against the gold labels"] * has_gold
     outlined += [f"differs from {first}"] * (bool(first) and is_partial)
     parts = [
-        ("Thinner line", f"less certain{', fewer seeds agree' * has_seeds}", True),
-        ("Grey, 2 of 5", "no majority: so many seeds give the most frequent label", has_seeds),
-        ("Split", "no label leads", has_seeds),
-        ("Hollow", "a span of at most half of the seeds", has_seeds and has_spans),
-        ("Tinted", f"the configurations{' or the seeds of one' * has_seeds} disagree", in_question),
-        ("Reference", "others are compared with it", has_reference),
-        ("Outlined", ", without gold ".join(outlined), compared),
-        ("Dashed", f"a {'missed' if has_gold else 'missing'} span", compared and has_spans),
+        ("thin", "fewer seeds agree" if has_seeds else "less certain", True),
+        ("few", "no majority: the most frequent label", has_seeds),
+        ("split", "no label leads", has_seeds),
+        ("hollow", "a span of at most half of the seeds", has_seeds and has_spans),
+        ("tint", f"configurations{' or seeds' * has_seeds} disagree", in_question),
+        ("reference", "others are compared with it", has_reference),
+        ("outline", ", without gold ".join(outlined), compared),
+        ("dashed", f"a {'missed' if has_gold else 'missing'} span", compared and has_spans),
     ]
-    drawn = " · ".join(f"**{mark}** {escape(meaning)}" for mark, meaning, is_drawn in parts if is_drawn)
-    seeds = " Click the name of a lane for its seeds." * has_seeds
-    keys = "Point at a label, or use Tab and the arrow keys, for its meaning and alternatives."
-    return f"{drawn}  \n{keys}{seeds}"
+    return [(mark, meaning) for mark, meaning, is_drawn in parts if is_drawn]
+
+
+_KEYS = "Point at a label, or use Tab and the arrow keys, for its meaning and alternatives."
+_SEEDS = " Click the name of a lane for its seeds."
 
 
 def _size(sentences: Sequence[Sentence]) -> str:

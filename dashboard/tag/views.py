@@ -94,7 +94,7 @@ def compared(answers: Sequence[Answer]) -> tuple[str, Sequence[Answer]]:
     return ("seeds", answers[0].seeds) if len(answers) == 1 else ("configurations", answers)
 
 
-_MOST_WORDS_NAMED, _MOST_SYSTEMS = 4, 2
+_MOST_WORDS_NAMED, _MOST_SYSTEMS, _MOST_LEANINGS = 4, 2, 3
 _Words = Mapping[tuple[int, int], Sequence[str]]
 """The tasks of each word, which is named by its sentence and place."""
 
@@ -138,6 +138,28 @@ def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
         where = _words_in(undecided, tasks, answers[0], sentences)
         said.append(f"On {where} the seeds{whose} are split.")
     return " ".join(said)
+
+
+def leanings(answers: Sequence[Answer]) -> str:
+    """On which words without a majority the most frequent labels of configurations differ.
+
+    `The most frequent labels differ: on EU (pos) NN of STL, JJ of MTL.` Of the first sentence.
+    """
+    found = []
+    for task in tasks_reading(schemes_of(answers), "words"):
+        of_task = [answer for answer in answers if task in answer.schemes]
+        for place in sorted(differing_places(of_task, task, 0)[1]):
+            of_label: dict[str, list[str]] = {}
+            for answer in of_task:
+                if (label := answer.sentences[0].tags[task][place].label) != SPLIT:
+                    of_label.setdefault(label, []).append(answer.who)
+            if len(of_label) > 1:
+                each = ", ".join(f"{label} of {all_of(who)}" for label, who in of_label.items())
+                found.append(f"on {answers[0].sentences[0].tokens[place]} ({task}) {each}")
+    if not found:
+        return ""
+    more = f"; on {plural(len(found) - _MOST_LEANINGS, 'more word')}" if len(found) > _MOST_LEANINGS else ""
+    return f"The most frequent labels differ: {'; '.join(found[:_MOST_LEANINGS])}{more}."
 
 
 def _all_or_some(names: Set[str], answers: Sequence[Answer]) -> str:

@@ -99,7 +99,7 @@ def test_runs_that_differ_are_outlined_and_counted(open_page: Open, trained: Pat
     answer = next(line.value for line in app.markdown if line.value.startswith("Both agree on"))
     assert len(differing) > 4 or all(block["tokens"][place] in answer for place in differing)
     assert block["about"] == ""
-    assert "**Outlined** differs from MTL · 9 epochs" in words(app)
+    assert dict(sent(app, "blocks")["marks"])["outline"].startswith("differs from MTL · 9 epochs")
     assert not sent(app, "blocks")["confidence"]
     app.toggle(key="confidence").set_value(True).run()
     assert sent(app, "blocks")["confidence"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from core.errors import CorpusError
 from core.store import Conditions, RunState
 from core.store.types import Run
 from core.tagging import TaggedSentence, TextAnswer, WordTag
+from dashboard.components.charts import read_asset
 from dashboard.components.sentence import Lane, SentenceBlock, lane_kind, marks, sentence_data
 from dashboard.tag import views
 from dashboard.tag.answers import legend
@@ -256,17 +258,40 @@ def test_mistakes_against_gold_labels_are_marked_and_counted_by_kind() -> None:
 
 def test_the_legend_names_the_marks_that_are_drawn() -> None:
     def outlined(*, has_gold: bool, is_partial: bool, first: str) -> str:
-        text = legend(has_gold=has_gold, is_partial=is_partial, has_seeds=False, first=first, has_spans=False)
-        return text.partition("**Outlined** ")[2].partition("  \n")[0]
+        marks = legend(
+            has_gold=has_gold, is_partial=is_partial, has_seeds=False, first=first, has_spans=False
+        )
+        return dict(marks).get("outline", "")
 
     assert outlined(has_gold=False, is_partial=True, first="") == ""
     assert outlined(has_gold=False, is_partial=True, first="STL") == "differs from STL"
     assert outlined(has_gold=True, is_partial=False, first="STL") == "an error against the gold labels"
     assert outlined(has_gold=True, is_partial=True, first="STL") == (
-        "an error against the gold labels\\, without gold differs from STL"
+        "an error against the gold labels, without gold differs from STL"
     )
     of_seeds = legend(has_gold=False, is_partial=True, has_seeds=True, first="", has_spans=True)
-    assert "**Grey, 2 of 5** no majority" in of_seeds
+    assert dict(of_seeds) == {
+        "thin": "fewer seeds agree",
+        "few": "no majority: the most frequent label",
+        "split": "no label leads",
+        "hollow": "a span of at most half of the seeds",
+    }
+    drawn = re.findall(r"^  (\w+): \(\) =>", read_asset("sentence.js"), re.MULTILINE)
+    everything = legend(
+        has_gold=True, is_partial=True, has_seeds=True, first="STL", has_spans=True, has_reference=True,
+        in_question=True,
+    )  # fmt: skip
+    assert drawn == [mark for mark, _ in everything]
+
+
+def test_configurations_without_a_majority_may_lean_to_other_labels() -> None:
+    stl = voted("STL", [answer("N", "X"), answer("N", "V"), answer("V", "W"), answer("X", "U")])
+    mtl = voted("MTL", [answer("J", "X"), answer("J", "V"), answer("V", "W"), answer("X", "U")])
+    assert views.leanings([stl, mtl]) == "The most frequent labels differ: on a (pos) N of STL, J of MTL."
+    assert views.leanings([stl, replace(stl, who="MTL")]) == ""
+    assert (
+        views.leanings([answer("N", who="S"), answer("J", who="T")]) == ""
+    )  # they differ: the headline says
 
 
 class Capitals:
