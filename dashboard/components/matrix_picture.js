@@ -18,7 +18,7 @@ const CANNOT = "cannot be learned"
 const VERDICTS = { 1: "undecided", 2: "related", 3: "opposed", 4: "none that matters" }
 const SMALLEST_SHAPED = 7 // in a smaller cell a decided relation is a dot, whatever its sign
 const INSET = 0.2 // of a cell's side: so far the colour of an undecided cell stands from its edges
-const PALE = 0.35 // of its colour: so much an undecided cell has, the rest is the page's
+const FAINT = 0.35 // of its colour: so much an undecided cell has, the rest is the page's
 const INKS = ["#14181C", "#FFFFFF"] // of marks and numbers: on a light cell, on a dark one
 
 function draw(parent, tag, attributes = {}, text) {
@@ -144,8 +144,8 @@ function verdictAt(panel, stack, step, row, column) {
   return panel.verdicts.codes[stack.places[row * stack.columns + column]]
 }
 
-// Cells that the seeds do not decide, or that are not tested, are drawn pale and smaller.
-const isPale = (panel, stack, step, row, column) => ["0", "1"].includes(verdictAt(panel, stack, step, row, column))
+// Cells that the seeds do not decide, or that are not tested, are drawn faint and smaller.
+const isFaint = (panel, stack, step, row, column) => ["0", "1"].includes(verdictAt(panel, stack, step, row, column))
 
 // The column in which a row meets itself: its correlation is 1, whatever was learned. Blocks of features do not.
 const sameColumn = ({ rows, columns }, row) => (rows.block === 1 ? row + rows.start - columns.start : -1)
@@ -154,8 +154,8 @@ const sameColumn = ({ rows, columns }, row) => (rows.block === 1 ? row + rows.st
 function groundOf(frame, panel, stack, theme, step, row, column) {
   if (column === sameColumn(frame, row)) return theme.scale.same.table[0]
   const colour = theme.scale.table[colourAt(stack, step, row, column)]
-  if (!isPale(panel, stack, step, row, column)) return colour
-  return colour.map((part, i) => Math.round(PALE * part + (1 - PALE) * theme.ground[i]))
+  if (!isFaint(panel, stack, step, row, column)) return colour
+  return colour.map((part, i) => Math.round(FAINT * part + (1 - FAINT) * theme.ground[i]))
 }
 
 // The 95% interval of a cell that is tested; of one seed there is none.
@@ -446,7 +446,7 @@ function squares(frame, index, stack, room, theme, step) {
   const [origin, panel] = [room.origin(index), frame.panels[index]]
   return Array.from({ length: room.down * room.wide }, (_, cell) => {
     const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
-    const margin = isPale(panel, stack, step, row, column) ? INSET * room.cell : 0
+    const margin = isFaint(panel, stack, step, row, column) ? INSET * room.cell : 0
     return {
       x: origin.x + column * room.cell + margin, y: origin.y + row * room.cell + margin, side: room.cell - 2 * margin,
       colour: `rgb(${groundOf(frame, panel, stack, theme, step, row, column).join(",")})`,

@@ -123,7 +123,8 @@ def draw_answer(
         text = f"{text} {saturation}"
     show_answer(text, key="relations")
     if saturation:
-        _smaller(state)
+        of = answer.of_matrices[0]
+        _smaller(state, has_controls=of is not None and bool(of.controlled.any()))
     notes = []
     if alone is not None and (of := answer.of_matrices[0]) is not None:
         more = int(np.triu(counted(of, alone), 1).sum())
@@ -143,17 +144,20 @@ def _strength(state: RelationsState) -> str:
     return sentences.read_strength({number(config.lambda_) for config in configs}, is_default=default)
 
 
-def _smaller(state: RelationsState) -> None:
+def _smaller(state: RelationsState, *, has_controls: bool) -> None:
     """Draws what to do where most correlations are at ±1, and a link to the same runs with a smaller λ."""
     strengths = {group.runs[0].config.lambda_ for group in state.groups}
     strength = min(strengths, key=lambda each: each or 0.0)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if len(state.shared.rows) == 2:
-            show_note("A smaller λ can show how strongly.", width="content")
+        if len(state.shared.rows) > 2:
+            note = "Trust the order in which pairs became strong, and compare a smaller λ."
+        elif has_controls:
+            note = "A smaller λ can show how strongly."
         else:
-            show_note(
-                "Trust the order in which pairs became strong, and compare a smaller λ.", width="content"
+            note = (
+                "A smaller λ can show how strongly, controls whether this λ relates tasks without a relation."
             )
+        show_note(note, width="content")
         if strength and len(strengths) == 1:
             smaller = f"{strength / 10:.3g}"
             st.page_link(
@@ -468,7 +472,7 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
         without = ["undecided"] * (CODES[UNDECIDED] in codes) + ["within a task (not tested)"] * (
             UNTESTED in codes
         )
-        foot = "   ".join([*marks, *([f"pale: {' or '.join(without)}"] if without else [])])
+        foot = "   ".join([*marks, *([f"faint: {' or '.join(without)}"] if without else [])])
     if block == 1 and mode != "feature":
         foot = "   ".join(filter(None, [foot, "grey: a row with itself"]))
     untested = "Not tested: not between two tasks, or without training words."

@@ -100,7 +100,7 @@ _Words = Mapping[tuple[int, int], Sequence[str]]
 
 
 def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
-    """`Both agree on 3 of 5 words. STL and MTL differ on lamb (pos). On EU the seeds of MTL are split.`
+    """`Both agree on 3 of 5 words. STL and MTL differ on lamb. On EU the seeds of MTL have no majority.`
 
     Of several sentences or many words it says how many in each task. Empty where no task has two answers.
     """
@@ -136,7 +136,7 @@ def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
     if undecided:
         whose = "" if split == {of.who for of in answers} else f" of {_all_or_some(split, answers)}"
         where = _words_in(undecided, tasks, answers[0], sentences)
-        said.append(f"On {where} the seeds{whose} are split.")
+        said.append(f"On {where} the seeds{whose} have no majority.")
     return " ".join(said)
 
 

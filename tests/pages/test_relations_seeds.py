@@ -247,7 +247,7 @@ def test_seeds_have_verdicts_and_the_headline_names_decided_pairs(open_page: Ope
         "**Verdicts**: against ±0.1 over 5 seeds, corrected over all pairs tested; no controls with" in text
     )
     assert shown(app).frame["foot"] == (
-        "● related   – none that matters   pale: undecided   grey: a row with itself"
+        "● related   – none that matters   faint: undecided   grey: a row with itself"
     )
     low, high = (shown(app).frame["panels"][0]["verdicts"][side][1] / 1000 for side in ("low", "high"))
     assert 0.47 < low < 0.5 < high < 0.53
@@ -267,7 +267,7 @@ def test_one_pair_at_the_limit_is_told_once_with_a_smaller_lambda_to_launch(open
     app = open_page("relations", run=",".join(map(str, runs)))
     text = words(app)
     assert "related; how strongly is not known. λ=0.01 drove their correlation above 0.99 in all" in text
-    assert "A smaller λ can show how strongly." in text
+    assert "A smaller λ can show how strongly, controls whether this λ relates tasks" in text
     links = [link.proto.query_string for link in app.get("page_link")]
     assert any("lambda=0.001" in link and "clone=" in link for link in links)
     assert not any("relation_list" in part.proto.component_name for part in app.get("bidi_component"))

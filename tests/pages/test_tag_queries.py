@@ -120,7 +120,7 @@ def test_seeds_without_a_majority_are_no_disagreement() -> None:
     stl = voted("STL", [answer("N", "X", "."), answer("N", "X", "."), answer("J", "X", ".")])
     mtl = voted("MTL", [answer("V", "X", "."), answer("V", "V", "."), answer("N", "J", ".")])
     assert views.disagreement([stl, mtl], [0]) == (
-        "Both agree on 1 of 3 words. STL and MTL differ on a. On b the seeds of MTL are split."
+        "Both agree on 1 of 3 words. STL and MTL differ on a. On b the seeds of MTL have no majority."
     )
     (block,) = views.blocks([Sentence(tuple("abc"), {})], [stl, mtl], {})
     of_stl, of_mtl = (lane for lane in block.lanes if not lane.of)
@@ -129,7 +129,7 @@ def test_seeds_without_a_majority_are_no_disagreement() -> None:
     assert [mark.text for mark in of_mtl.cells] == ["V", "split", "."]
     assert [mark.differs for mark in of_mtl.cells] == [True, False, False]
     (block,) = views.blocks([Sentence(tuple("abc"), {})], [mtl, mtl], {})
-    assert block.about == "Both agree on 2 of 3 words. On b the seeds are split."
+    assert block.about == "Both agree on 2 of 3 words. On b the seeds have no majority."
 
 
 def test_a_split_word_is_a_mistake_in_the_lane_and_in_the_score() -> None:
@@ -146,14 +146,14 @@ def test_a_split_word_is_a_mistake_in_the_lane_and_in_the_score() -> None:
     ]
 
 
-def test_the_configurations_whose_seeds_are_split_are_named() -> None:
+def test_the_configurations_whose_seeds_have_no_majority_are_named() -> None:
     halves = [answer("N", "V"), answer("N", "X")]
     agreed = [answer("N", "V")] * 2
     names = ("A", "B", "C", "D")
     for split, said in (("A", " of A"), ("AB", " of A and B"), ("ABC", " of 3 configurations"), ("ABCD", "")):
         chosen = [voted(who, halves if who in split else agreed) for who in names]
         assert views.disagreement(chosen, [0]) == (
-            f"All four agree on 1 of 2 words. On b the seeds{said} are split."
+            f"All four agree on 1 of 2 words. On b the seeds{said} have no majority."
         )
 
 
