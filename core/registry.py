@@ -211,7 +211,7 @@ class PriorSpec:
 # trained 0.01 did harm; 0.001 did none on dev (docs/mathematics.md, The default of λ).
 PRIORS: dict[str, PriorSpec] = {
     "relational": PriorSpec(
-        "Learns how tasks, labels and features relate; related heads draw closer, at fixed scale.",
+        "Learns how tasks, labels and features relate, at fixed scale. Related heads draw closer.",
         lambda_=1e-2,
         frozen_lambda=3e-3,
         frozen_learn=("task",),
