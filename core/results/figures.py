@@ -34,7 +34,7 @@ from core.results.table import MEAN_OF_TASKS, ResultTable
 from core.results.where import Where
 from core.wording import capitalised, p_text, percent, plural, signed_points, spread_text, without_shared
 
-DECIDED, THROUGH = "decided", "explained by another bucket"
+DECIDED, THROUGH = "more than chance", "explained by another bucket"
 _VERDICT, _P, _SEEDS = "verdict", "p", "seeds"
 RARE = "rarer labels"
 """A target of a forest that is drawn as a diamond, as MEAN_OF_TASKS is: a mean over rarer labels, no task."""

@@ -53,11 +53,13 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     head = tuple(titles.get(title, title) for title in sheet.head)
     alt = "Mean and standard deviation over seeds, by configuration and task"
     show_table(replace(sheet, head=head), alt=alt)
-    bold = f" Bold: {escape(best(table))}" * bool(table.bold)
+    rule = f"Bold: {escape(best(table))} " * bool(table.bold)
+    bold = f" {rule.rpartition(': p over')[0]}." * bool(rule)
     number = "" if ours.hides_n else " (their number)"
     st.caption(
         f"Percent, mean ± standard deviation over seeds{number}.{bold}",
-        help=f"Differences are of unrounded scores. What these figures depend on: {escape(signature(table))}",
+        help=f"{rule}Differences are of unrounded scores. "
+        f"What these figures depend on: {escape(signature(table))}",
     )
     if with_cost:
         st.caption(f"{COST_NOTE} –: not recorded.")

@@ -122,7 +122,7 @@ def _forest(apart: Where) -> None:
         "Click a mark to read its sentences.",
         help="Points, paired by seed, with the 95% interval over seeds. "
         f"A bucket holds {apart.items} that have something in common; buckets overlap. "
-        "Decided: more than chance over seeds and over sentences, "
+        "More than chance: over seeds and over sentences, "
         "corrected for all buckets (Holm). Explained by another bucket: undecided without the "
         f"{apart.items} that it shares with that one.",
     )

@@ -241,10 +241,7 @@ def _legend(view: CurvesView, hidden: Sequence[str]) -> None:
     )
     notes = []
     if view.metric == DEV_SCORE and _overlap(view):
-        notes.append(
-            "Overlapping bands do not mean no difference: the same seed is high or low for all methods. "
-            "Compare tests seed by seed."
-        )
+        notes.append("Methods may differ though their bands overlap: Compare tests seed by seed.")
     if any(line.kept for line in view.large.lines):
         notes.append("◆ the epoch whose weights were kept.")
     if partly:

@@ -50,7 +50,7 @@ def _card(preset: LaunchPreset, *, is_first: bool) -> None:
     if not has_answer:
         label = f"Launch {plural(left, 'more run' if stored else 'run')}" if left else f"Show {runs}"
         launch_button(preset, "Try it" if is_first else label, primary=is_first)
-    elif st.button("Open Compare", icon=":material/compare_arrows:", key=f"answer_{preset.title}"):
+    elif st.button("Open Compare", icon=":material/compare_arrows:", key=f"stored_{preset.title}"):
         st.switch_page("compare/page.py", query_params=address_of(sorted(stored)))
 
 

@@ -284,7 +284,9 @@ def _heading(runs: int, new: int, time: Cost, about: str) -> None:
     """How many runs there are, how many of them are new, and `about` how long these take."""
     makes = f"This makes {plural(runs, 'run')}"
     some = f", {new:,} of them new" if new < runs else ""
-    between = "" if time.span is None else f"{span(*time.span)}, "
+    # Of a rough range the single seconds say nothing.
+    ends = time.span and [round(end, -1 if time.rough else None) for end in time.span]
+    between = f"{span(*ends)}, " if ends else ""
     at_once = f"{time.at_once} at once, " if time.at_once > 1 else ""
     with st.container(gap="xsmall"):
         st.subheader(f"{makes}{some}{about and f', {about}'}", anchor=False)

@@ -60,7 +60,7 @@ def _scarce() -> tuple[RunConfig, ...]:
 
 
 SCARCE = LaunchPreset(
-    "Do the relations cause the gain?",
+    "Do relations help?",
     "MRN with and without relations, and MTL. 15 runs, 5 seeds, under 1\u00a0min.",
     _scarce(),
 )

@@ -253,7 +253,9 @@ def test_the_reader_chooses_the_family(open_page: Open) -> None:
     app.segmented_control(key="family").set_value("baseline").run()
     assert "MRN λ=0.1 scores higher than MTL on pos (+1.44) and ner (+1.44)." in words(app)
     assert "corrected for the 6 tested differences from MTL on a task (Holm)" in words(app)
-    assert "Bold: higher than MTL: p over the seeds that both have, corrected for all rows" in words(app)
+    (caption,) = [caption for caption in app.caption if " Bold: " in caption.value]
+    assert caption.value.endswith(" Bold: higher than MTL\\.")
+    assert "higher than MTL: p over the seeds that both have, corrected for all rows" in words(caption.help)
     app.selectbox(key="to").select("STL").run()
     assert "corrected for the 6 tested differences from STL on a task (Holm)" in words(app)
 

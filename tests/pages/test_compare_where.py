@@ -72,12 +72,11 @@ def test_the_planted_bucket_is_named_drawn_and_copied(open_page: Open, laborator
     assert rows[:2] == ["<b>How often seen</b>", "unseen"]
     # Each state of the key is a filling that some marks have, and one bucket is decided by itself.
     of_state = {each["name"]: (each["marker"]["symbol"], each["marker"]["color"]) for each in key}
-    assert list(of_state) == ["decided", "explained by another bucket", "undecided"]
+    assert list(of_state) == ["more than chance", "explained by another bucket", "undecided"]
     looks = list(zip(trace["marker"]["symbol"], trace["marker"]["color"], strict=True))
     assert set(looks) == set(of_state.values())
-    assert [name for name, look in zip(names, looks, strict=True) if look == of_state["decided"]] == [
-        "unseen"
-    ]
+    by_itself = of_state["more than chance"]
+    assert [name for name, look in zip(names, looks, strict=True) if look == by_itself] == ["unseen"]
     assert others.startswith("explains what differs with ")
     (hover,) = [text for text in trace["text"] if text.startswith("words unseen in training: higher, +")]
     assert "spans, 5 seeds" in hover
@@ -86,7 +85,7 @@ def test_the_planted_bucket_is_named_drawn_and_copied(open_page: Open, laborator
     assert "Explained by another bucket: undecided without the spans" in helped.help
     # What another bucket explains is a smaller mark than what is decided by itself.
     sizes = dict(zip(trace["marker"]["color"], trace["marker"]["size"], strict=True))
-    assert sizes[of_state["explained by another bucket"][1]] < sizes[of_state["decided"][1]]
+    assert sizes[of_state["explained by another bucket"][1]] < sizes[by_itself[1]]
     tables = {frame.index.name: frame for frame in sheets(app)}
     assert list(tables["Errors"].index) == list(ERROR_KINDS)
     assert list(tables["F1 scheme"].index) == list(SCHEMES)
