@@ -170,7 +170,7 @@ def _smaller(state: RelationsState, *, has_controls: bool) -> None:
 
 
 _LOOKS = {
-    "task": ("the heads of two tasks weight the encoder's features alike", "in opposite ways"),
+    "task": ("two tasks' heads weight features alike", "in opposite ways"),
     "label": (
         "two labels are predicted from the same features",
         "what speaks for one speaks against the other",

@@ -100,7 +100,7 @@ _Words = Mapping[tuple[int, int], Sequence[str]]
 
 
 def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
-    """`Both agree on 3 of 5 words. STL and MTL differ on lamb. On EU the seeds of MTL have no majority.`
+    """`Both agree on 3 of 5 words. STL and MTL differ on lamb (pos). No majority in MTL on EU.`
 
     Of several sentences or many words it says how many in each task. Empty where no task has two answers.
     """
@@ -134,9 +134,9 @@ def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
         subject = "They" if who == "seeds" else all_of([of.who for of in answers if of.who in differ])
         said.append(f"{subject} differ on {_words_in(differing, tasks, answers[0], sentences)}.")
     if undecided:
-        whose = "" if split == {of.who for of in answers} else f" of {_all_or_some(split, answers)}"
+        whose = "" if split == {of.who for of in answers} else f" in {_all_or_some(split, answers)}"
         where = _words_in(undecided, tasks, answers[0], sentences)
-        said.append(f"On {where} the seeds{whose} have no majority.")
+        said.append(f"No majority{whose} on {where}.")
     return " ".join(said)
 
 

@@ -120,7 +120,7 @@ def test_seeds_without_a_majority_are_no_disagreement() -> None:
     stl = voted("STL", [answer("N", "X", "."), answer("N", "X", "."), answer("J", "X", ".")])
     mtl = voted("MTL", [answer("V", "X", "."), answer("V", "V", "."), answer("N", "J", ".")])
     assert views.disagreement([stl, mtl], [0]) == (
-        "Both agree on 1 of 3 words. STL and MTL differ on a. On b the seeds of MTL have no majority."
+        "Both agree on 1 of 3 words. STL and MTL differ on a. No majority in MTL on b."
     )
     (block,) = views.blocks([Sentence(tuple("abc"), {})], [stl, mtl], {})
     of_stl, of_mtl = (lane for lane in block.lanes if not lane.of)
@@ -129,7 +129,7 @@ def test_seeds_without_a_majority_are_no_disagreement() -> None:
     assert [mark.text for mark in of_mtl.cells] == ["V", "split", "."]
     assert [mark.differs for mark in of_mtl.cells] == [True, False, False]
     (block,) = views.blocks([Sentence(tuple("abc"), {})], [mtl, mtl], {})
-    assert block.about == "Both agree on 2 of 3 words. On b the seeds have no majority."
+    assert block.about == "Both agree on 2 of 3 words. No majority on b."
 
 
 def test_a_split_word_is_a_mistake_in_the_lane_and_in_the_score() -> None:
@@ -150,11 +150,9 @@ def test_the_configurations_whose_seeds_have_no_majority_are_named() -> None:
     halves = [answer("N", "V"), answer("N", "X")]
     agreed = [answer("N", "V")] * 2
     names = ("A", "B", "C", "D")
-    for split, said in (("A", " of A"), ("AB", " of A and B"), ("ABC", " of 3 configurations"), ("ABCD", "")):
+    for split, said in (("A", " in A"), ("AB", " in A and B"), ("ABC", " in 3 configurations"), ("ABCD", "")):
         chosen = [voted(who, halves if who in split else agreed) for who in names]
-        assert views.disagreement(chosen, [0]) == (
-            f"All four agree on 1 of 2 words. On b the seeds{said} have no majority."
-        )
+        assert views.disagreement(chosen, [0]) == (f"All four agree on 1 of 2 words. No majority{said} on b.")
 
 
 def test_labels_of_a_known_tag_set_have_their_meanings() -> None:
