@@ -53,8 +53,8 @@ def comparison_key(config: RunConfig) -> str:
 _OVER_FROZEN = {
     "mtl": "The encoder is frozen and has no BiLSTM, so MTL equals STL: they share no trained "
     "weights. A difference comes from batches, steps or the scale of the loss.",
-    "mrn": "The encoder is frozen and has no BiLSTM, so tasks share the MRN prior alone: a difference from "
-    "MTL comes from the prior.",
+    "mrn": "The encoder is frozen and has no BiLSTM, so tasks influence each other through the MRN "
+    "prior alone: a difference from MTL comes from it.",
 }
 
 

@@ -61,7 +61,7 @@ def dev_curves(run: Run, series: Sequence[MetricSeries]) -> list[DevCurve]:
 
 def dev_chart(curve: DevCurve, colour: str) -> Figure:
     """The run's line over the grey mean ± SD of its seeds."""
-    drawing = Chart(190, margin={"l": 40, "r": 8, "t": 6, "b": 36})
+    drawing = Chart(190, margin={"l": 40, "r": 8, "t": 18, "b": 36})
     if len(curve.mean):
         epochs = curve.mean.index.to_numpy()
         low, high = (curve.mean - curve.sd).to_numpy(), (curve.mean + curve.sd).to_numpy()
@@ -87,7 +87,16 @@ def dev_chart(curve: DevCurve, colour: str) -> Figure:
     )
     if curve.kept_epoch is not None and curve.kept_epoch in curve.run.index:
         y = float(curve.run[curve.kept_epoch])
-        drawing.add("scatter", **kept_mark(curve.kept_epoch, y, colour, 10))
+        side = "left" if curve.kept_epoch == curve.run.index.max() else "center"
+        above = y >= curve.mean.get(curve.kept_epoch, y)  # apart from the line of the mean
+        drawing.add(
+            "scatter",
+            **kept_mark(curve.kept_epoch, y, colour, 10) | {"mode": "markers+text"},
+            text=f"{y:.2f}",
+            textposition=f"{'top' if above else 'bottom'} {side}",
+            textfont={"color": TEXT, "size": 13},
+            cliponaxis=False,
+        )
     first, last = float(curve.run.index.min()), float(curve.run.index.max())
     ticks = {"tick0": first, "dtick": 1} if last - first <= _MOST_TICKS else {}
     margin = (last - first) / 40
@@ -147,11 +156,16 @@ def other_seeds(store: Store, run: Run) -> list[Run]:
     return [seed for seed in one_per_seed(others, conditions) if seed.config.seed != run.config.seed]
 
 
+def dev_curves_of(run: Run, seeds: Sequence[Run]) -> list[DevCurve]:
+    """The curves of this run beside these other seeds."""
+    keys = [DEV_SCORE.key(task) for task in run.config.tasks]
+    return dev_curves(run, resources.curve_series([run, *seeds], keys))
+
+
 def show_dev_curves(store: Store, run: RunWithFacts) -> None:
     """Draws a small chart for each task with dev scores, below a sentence that explains its lines."""
     seeds = other_seeds(store, run)
-    keys = [DEV_SCORE.key(task) for task in run.config.tasks]
-    curves = dev_curves(run, resources.curve_series([run, *seeds], keys))
+    curves = dev_curves_of(run, seeds)
     if not curves:
         return
     n = len(seeds) + 1

@@ -19,10 +19,11 @@ from core.store.types import ACTIVE, Owner, Run, RunState, RunWithFacts, StoredS
 from core.tasks import kind_of
 from core.tasks.scores import averages, scale_text
 from core.wording import ago, duration, percent, plural, spread_text, without_shared
+from dashboard.runs.answer import ABOUT, run_answer
 from dashboard.runs.controls import progress_line, run_actions
-from dashboard.runs.curves import other_seeds, show_dev_curves, show_loss
+from dashboard.runs.curves import dev_curves_of, other_seeds, show_dev_curves, show_loss
 from dashboard.runs.exchange import export_menu
-from dashboard.runs.tasks import detailed_split, task_sheet, tasks_of
+from dashboard.runs.tasks import data_sheet, detailed_split, scores_sheet, tasks_of
 from dashboard.shared import actions, resources
 from dashboard.shared.downloads import copy_table, data_table, show_table
 from dashboard.shared.newcomers import fold
@@ -32,6 +33,7 @@ from dashboard.shared.selection import segments
 from dashboard.shared.states import (
     learned_nothing_text,
     problem,
+    show_answer,
     show_note,
     show_reason,
     show_warning,
@@ -128,11 +130,16 @@ def _bug_report(run: Run) -> None:
 
 
 def _test_scores(store: Store, run: Run, scores: Sequence[StoredScore]) -> None:
-    """Draws the run's test score of each task, with the mean of its configuration's seeds under it."""
+    """Draws the run's answer, and its test score of each task with the mean of its seeds under it."""
     by_task = {score.task: score for score in scores if score.split == "test"}
     short = without_shared(list(by_task))
-    seeds = [seed.id for seed in other_seeds(store, run)] if by_task else []
-    means = _means([*by_task.values(), *store.scores(seeds, "test", with_reports=False)])
+    seeds = other_seeds(store, run) if by_task else []
+    of_seeds = store.scores([seed.id for seed in seeds], "test", with_reports=False)
+    means = _means([*by_task.values(), *of_seeds])
+    if by_task and run.state is RunState.SUCCEEDED and run.problem is None:
+        others = {task: [score.score for score in of_seeds if _is_of(score, task)] for task in by_task}
+        own = {task: score.score for task, score in by_task.items() if score.is_defined}
+        show_answer(run_answer(run, own, others, dev_curves_of(run, seeds)), key="run", help=ABOUT)
     with st.container(horizontal=True, gap="medium", key="run_scores"):
         for task in filter(by_task.__contains__, tasks_of(run, scores)):
             name = by_task[task].score_name
@@ -149,6 +156,10 @@ def _test_scores(store: Store, run: Run, scores: Sequence[StoredScore]) -> None:
                 width="content",
                 help=full,
             )
+
+
+def _is_of(score: StoredScore, task: str) -> bool:
+    return score.task == task and score.is_defined
 
 
 def _means(scores: Iterable[StoredScore]) -> dict[str, str]:
@@ -171,24 +182,26 @@ def _scores(store: Store, run: RunWithFacts) -> None:
     scores = store.scores([run.id])
     if not scores:
         _no_scores(run)
-    if scores or run.task_facts:
-        st.subheader("Tasks", anchor=False)
+    if scores:
+        st.subheader("Scores", anchor=False)
         with st.container(key="run_tasks"):
             show_table(
-                task_sheet(run, scores),
-                alt="The scores of this run by task, and its training data",
+                scores_sheet(run, scores),
+                alt="The scores of this run by task",
                 dots=list(map(resources.task_colour, tasks_of(run, scores))),
             )
-        st.caption(" ".join(filter(None, _about_tasks(run, scores))))
+        st.caption(" ".join(filter(None, _about_scores(scores))))
         for note in undefined_notes(scores):
             show_note(escape(note))
-    st.subheader("Training", anchor=False)
-    facts = list(_facts(run).items())
-    half = -(-len(facts) // 2)
-    with st.container(key="run_facts"):
-        for column, part in zip(st.columns(2), (facts[:half], facts[half:]), strict=True):
-            with column:
-                show_table(Sheet.of(("Fact", "Value"), part), alt="How this run waits and trains")
+    columns = iter(st.columns(2, gap="large") if run.task_facts else [st.container()])
+    if run.task_facts:
+        with next(columns), st.container(key="run_data"):
+            st.subheader("Training data", anchor=False)
+            dots = list(map(resources.task_colour, tasks_of(run, ())))
+            show_table(data_sheet(run), alt="The training data of this run by task", dots=dots)
+    with next(columns), st.container(key="run_facts"):
+        st.subheader("Training", anchor=False)
+        show_table(Sheet.of(("Fact", "Value"), _facts(run).items()), alt="How this run waits and trains")
     if readings := run.facts.readings if run.facts else ():
 
         def show_readings() -> None:
@@ -198,16 +211,13 @@ def _scores(store: Store, run: RunWithFacts) -> None:
         fold(show_readings, key="run_readings", label="How the corpus was read")
 
 
-def _about_tasks(run: RunWithFacts, scores: Sequence[StoredScore]) -> Iterator[str]:
-    """What a reader has to know of the table of tasks."""
-    if scores:
-        details = f", on {detailed_split(scores)} but for the column Dev" * (
-            len({score.split for score in scores}) > 1
-        )
-        yield f"Scores {scale_text(score.score_name for score in scores)}{details}."
-        yield _STRICT * any(score.secondary("f1_strict") is not None for score in scores)
-    if run.task_facts:
-        yield "Counts are of the training data."
+def _about_scores(scores: Sequence[StoredScore]) -> Iterator[str]:
+    """What a reader has to know of the table of scores."""
+    details = f", on {detailed_split(scores)} but for the column Dev" * (
+        len({score.split for score in scores}) > 1
+    )
+    yield f"Scores {scale_text(score.score_name for score in scores)}{details}."
+    yield _STRICT * any(score.secondary("f1_strict") is not None for score in scores)
 
 
 def _no_scores(run: Run) -> None:

@@ -1,8 +1,8 @@
-"""The tasks of one run as a table: a row a task, with its scores and its training data."""
+"""The tasks of one run as tables with a row a task: its scores, and its training data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from core.events import TaskFacts
 from core.results.naming import SCORE_NAMES
@@ -13,7 +13,6 @@ from core.wording import without_shared
 from jobs.reports.parts import Entry, Sheet
 
 _SPLITS = ("test", "dev")
-_WORDS = ("Kind", "Labels never seen")
 _NONE = "–"
 _Cells = dict[str, Entry | str | None]
 
@@ -29,25 +28,23 @@ def detailed_split(scores: Iterable[StoredScore]) -> str:
     return next((split for split in _SPLITS if split in splits), "")
 
 
-def task_sheet(run: RunWithFacts, scores: Sequence[StoredScore]) -> Sheet:
-    """A row a task: its score by split, what stands beside that on one, and what its training data hold.
+def scores_sheet(run: RunWithFacts, scores: Sequence[StoredScore]) -> Sheet:
+    """A row a task: its score by split, and what stands beside that on one."""
+    return _sheet({task: _score_cells(run, task, scores) for task in tasks_of(run, scores)}, _NONE)
 
-    A column is there where a task has something for it.
-    """
-    tasks = tasks_of(run, scores)
-    scored = {task: _score_cells(run, task, scores) for task in tasks}
-    data = {task.name: _data_cells(task) for task in run.task_facts}
-    rows = {task: scored[task] | data.get(task, {}) for task in tasks}
-    # Scores of all tasks, then the numbers of their data, then words.
-    heads = [head for cells in (*scored.values(), *data.values()) for head in cells if head not in _WORDS]
-    known = {head for cells in rows.values() for head, cell in cells.items() if cell is not None}
-    shown = [head for head in dict.fromkeys((*heads, *_WORDS)) if head in known]
-    short = without_shared(tasks)
-    of_scores = {head for cells in scored.values() for head in cells}
-    lines = [
-        (short[task], *(cells.get(head) or (_NONE if head in of_scores else None) for head in shown))
-        for task, cells in rows.items()
-    ]
+
+def data_sheet(run: RunWithFacts) -> Sheet:
+    """A row a task: its kind, and what its training data hold."""
+    known = {task.name: _data_cells(task) for task in run.task_facts}
+    return _sheet({task: known.get(task, {}) for task in tasks_of(run, ())})
+
+
+def _sheet(rows: Mapping[str, _Cells], missing: str | None = None) -> Sheet:
+    """A row a task. A column is there where a task has something for it."""
+    heads = dict.fromkeys(head for cells in rows.values() for head in cells)
+    shown = [head for head in heads if any(cells.get(head) is not None for cells in rows.values())]
+    short = without_shared(list(rows))
+    lines = [(short[task], *(cells.get(head) or missing for head in shown)) for task, cells in rows.items()]
     return Sheet.of(["Task", *shown], lines)
 
 
@@ -74,10 +71,10 @@ def _data_cells(task: TaskFacts) -> _Cells:
     kind = KINDS[task.scheme]
     unseen = "; ".join(f"{', '.join(labels)} in {split}" for split, labels in task.unseen.items())
     return {
+        "Kind": kind.title,
         "Labels": None if kind.is_number else _count(len(task.labels)),
         kind.examples.capitalize(): _count(task.train_sentences),
         kind.items.capitalize(): _count(task.train_tokens),
-        "Kind": kind.title,
         "Labels never seen": unseen or None,
     }
 

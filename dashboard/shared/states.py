@@ -32,10 +32,10 @@ def title(name: str, answers: str, page: str | None = None, link: str | None = N
         st.caption(f"{answers} {link or docs_link(page or name)}".strip())
 
 
-def show_answer(sentence: str, *, key: str) -> None:
+def show_answer(sentence: str, *, key: str, help: str | None = None) -> None:
     """Draws a page's answer, a sentence in plain text, as large as its title (`style.css`)."""
     with st.container(key=f"answer_{key}"):
-        st.markdown(escape(sentence))
+        st.markdown(escape(sentence), help=help)
 
 
 def empty(

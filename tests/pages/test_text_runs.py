@@ -18,7 +18,7 @@ from dashboard.compare.mistake_views import Guesses, furthest, guesses, misses
 from dashboard.components.sentence import Said
 from dashboard.launch.charts import numbers_by_split, spread_chart
 from dashboard.launch.draft import Draft, applicable, plan, start_for
-from dashboard.runs.tasks import task_sheet
+from dashboard.runs.tasks import data_sheet, scores_sheet
 from dashboard.runs.views import page_of
 from jobs.reports.parts import Sheet
 from jobs.reports.render import markdown, report_records, report_sheet, score_sheet
@@ -218,8 +218,8 @@ class TestOneRun:
         run_id = text_run(text_config(corpus), 0.8)
         store = Store.open()
         run, scores = store.run(run_id), store.scores([run_id])
-        sheet = task_sheet(run, scores)
-        assert sheet.head[:6] == ("Task", "Score", "Test", "Macro F1", "Spearman", "Labels")
+        sheet = scores_sheet(run, scores)
+        assert sheet.head == ("Task", "Score", "Test", "Macro F1", "Spearman")
         rows = read(sheet)
         assert rows["alike"]["Score"] == "Pearson × 100"
         by_task = {score.task: score for score in scores if score.split == "test"}
@@ -231,8 +231,8 @@ class TestOneRun:
 
     def test_what_training_sees(self, corpus: str) -> None:
         run = Store.open().run(text_run(text_config(corpus), 0.8))
-        sheet = task_sheet(run, ())
-        assert sheet.head == ("Task", "Labels", "Texts", "Pairs", "Kind")
+        sheet = data_sheet(run)
+        assert sheet.head == ("Task", "Kind", "Labels", "Texts", "Pairs")
         rows = read(sheet)
         assert (rows["mood"]["Texts"], rows["mood"]["Pairs"], rows["same"]["Pairs"]) == ("40", None, "40")
         assert (rows["alike"]["Kind"], rows["alike"]["Labels"]) == ("Number of a pair of texts", None)
