@@ -42,10 +42,10 @@ def _card(preset: LaunchPreset, *, is_first: bool) -> None:
     stored = stored_runs(preset.configs)
     left = len(preset.configs) - len(stored)
     has_answer = not left and set(stored.values()) == {RunState.SUCCEEDED}
-    runs = plural(len(stored), "run")
+    what, runs = preset.description.partition(". ")[0], plural(len(stored), "run")
     st.markdown(f"**{preset.title}**")
-    said = f"{runs} are stored; there is nothing to train." if has_answer else f"{runs} are stored or queued."
-    st.caption(preset.description if left else said)
+    said = f"{runs} are stored: nothing to train." if has_answer else f"{runs} are stored or queued."
+    st.caption(preset.description if left else f"{what}. {said}")
     st.space("stretch")
     if not has_answer:
         label = f"Launch {plural(left, 'more run' if stored else 'run')}" if left else f"Show {runs}"

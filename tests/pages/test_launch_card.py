@@ -170,7 +170,7 @@ def test_a_card_says_what_of_its_runs_is_still_to_train(open_page: Open, workers
     finished(Store.open(), last)
     app = open_page("launch")
     assert SCARCE.description not in words(app)
-    assert "15 runs are stored; there is nothing to train." in words(app)
+    assert "MRN with and without relations, and MTL. 15 runs are stored: nothing to train." in words(app)
     app.button(key=f"stored_{SCARCE.title}").click().run()
     assert app.title[0].value == "Compare"
     assert query(app)["run"] == ",".join(map(str, range(1, 16)))
