@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core.registry import MODES, PREDICTED, PRIORS
+from core.registry import FULL, PREDICTED, PRIORS
 from core.studies.study import Method
 from core.wording import all_of
 
 _PARADIGMS = {
     "stl": "An encoder and a head for each task, trained alone.",
     "mtl": "One encoder for all tasks and a head for each.",
+}
+_MRN = {
+    "relational": "MTL whose heads are drawn to each other, as strongly as it finds their {} to be related.",
+    "map": "MTL that finds how {} are related and the scale of heads at once; a large λ shrinks all heads.",
+    "paper": "MTL whose heads are drawn to each other as published (Long and others, 2017), by relations of "
+    "{}; the pull can vanish in training.",
 }
 
 
@@ -37,9 +43,9 @@ def meaning(method: Method, base: Mapping[str, Any]) -> str:
         return "Rows of the same label are drawn to each other as strongly for each pair of tasks." * bool(
             correlation
         )
-    learned = tuple(filter(None, str(fields.get("learn", "")).split(",")))
-    modes = f" Here it learns relations of {all_of([f'{mode}s' for mode in learned])} alone." * (
-        0 < len(learned) < len(MODES)
-    )
-    modes += scaled + " What it learns is held close to no relation (shrinkage)." * ("shrinkage" in fields)
-    return f"MTL with a prior on the heads. {PRIORS[prior].description}{modes}" if prior in PRIORS else ""
+    if prior not in PRIORS:
+        return ""
+    modes = fields.get("learn") or PRIORS[prior].default("learn", str(base.get("encoder_training", FULL)))
+    learned = all_of([f"{mode}s" for mode in (modes.split(",") if isinstance(modes, str) else modes)])
+    shrunk = " What it learns is held close to no relation (shrinkage)." * ("shrinkage" in fields)
+    return f"{_MRN[prior].format(learned)}{scaled}{shrunk}"

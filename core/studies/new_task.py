@@ -90,7 +90,7 @@ _METHODS = (
         mrn_candidates(_LAMBDAS, PREDICTED),
         base="predicted",
         words="a predicted head with λ chosen on dev",
-        meaning="As Predicted, with the strength of the pull (λ) that scores best on dev.",
+        meaning="As a predicted head, with the strength of the pull (λ) that scores best on dev.",
     ),
     Method("pooled", "Pooled", candidates_for=_pooled, words="one head for all tasks"),
 )

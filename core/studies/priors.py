@@ -130,15 +130,15 @@ _METHODS = (
         "Pooled, words alike",
         candidates_for=_by_words,
         words=f"{_ONE_HEAD}, words alike",
-        meaning="Pooled, with losses weighted so that each word counts alike, whichever task it is of.",
+        meaning="One head for all tasks, with losses weighted so that words of all tasks count alike.",
     ),
     Method(
         "pooled-alpha",
         "Pooled, weighted by α",
         candidates_for=_by_alpha,
         words=f"{_ONE_HEAD}, weighted",
-        meaning="Pooled, with the loss of each task weighted by the share of labels that it keeps, which no "
-        "learner knows.",
+        meaning="One head for all tasks, each loss weighted by the share of labels that the task keeps, "
+        "which no learner knows.",
     ),
     Method(
         "fixed",

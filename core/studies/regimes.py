@@ -93,7 +93,7 @@ def _setting(kind: str, sentences: int, training: str) -> Setting:
 
 STUDY = Study(
     "regimes",
-    "Regimes",
+    "Frozen or fine-tuned",
     "Where do gains of learned relations end, between a frozen and a fine-tuned encoder?",
     tuple(
         sorted(

@@ -67,10 +67,10 @@ _MEANINGS = {
     "input": "A learned vector of the task is added to every word's embedding.",
     "attention": "In every layer learned vectors of the task are added to queries, keys and values of the "
     "attention.",
-    "projected": "As Attention, but each layer makes these vectors from one embedding of the task, by a "
-    "linear map.",
+    "projected": "As in the attention, but each layer makes these vectors from one embedding of the task, "
+    "by a linear map.",
 } | {
-    name: f"As Projected; queries, keys and values then pass through {title} and one more linear map."
+    name: f"As a projected embedding; queries, keys and values then pass {title} and one more linear map."
     for name, title in (("elu", "ELU"), ("tanh", "tanh"), ("selu", "SELU"))
 }
 _SST_ALONE = Method(

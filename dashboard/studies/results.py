@@ -79,6 +79,8 @@ _KEY = {
     EQUIVALENT: "≈ equivalent",
 }
 """How a table of differences shows each verdict, as Markdown."""
+_GROUPS = {"priors": "Does MRN help?", "sc-lstm": "Does sharing help?", "tea": "Do other methods help?"}
+"""By the first study of each group what its studies ask."""
 _HEAD = 5, 3
 """The widths of the title of a study, and of what runs it."""
 _COLUMNS = {"Study": 4, "Answer": 9}
@@ -91,10 +93,11 @@ def studies() -> None:
     if name in STUDIES:
         _study(name)
         return
+    answered_now = sum(bool(records_of(study)) for study in STUDIES)
     title(
         "Studies",
-        "Experiments of papers and of this laboratory, with their answers. Run, continue or read them. Lines "
-        "are 95% intervals; a filled mark is decided.",
+        f"{len(STUDIES)} experiments of papers and of this laboratory, {answered_now} with an answer from "
+        "recorded runs. Lines are 95% intervals; a filled mark is a difference that holds.",
     )
     if name:
         problem(f"No study is called {name}. These are the studies.")
@@ -108,6 +111,8 @@ def _table() -> None:
     """A row for each study: question, published answer with what this store has, one button."""
     for name, now in resources.studies_by_now().items():
         study = STUDIES[name]
+        if name in _GROUPS:
+            st.subheader(_GROUPS[name], anchor=False)
         with st.container(key=f"study_row_{name}"):
             question, answered = st.columns([*_COLUMNS.values()], gap="medium")
         with question:
@@ -118,7 +123,8 @@ def _table() -> None:
             st.caption(escape(study.question))
             with st.container(horizontal=True, vertical_alignment="center", key=f"study_act_{name}"):
                 counts = now and now[1]
-                launch_or_stop(study, counts, StudyOptions(name), [], f"study_{name}", is_quiet=True)
+                is_quiet = bool(records_of(name))
+                launch_or_stop(study, counts, StudyOptions(name), [], f"study_{name}", is_quiet=is_quiet)
                 if now is not None:
                     st.caption(_cost(now), width="content")
         with answered:
@@ -136,19 +142,22 @@ def _published(study: Study) -> None:
     if study.pairs:
         gains = record.gains(PAIRS)
         words, setting, view = gains_answer(gains, study.pairs), PAIRS_TITLE, gains_forest(gains, study.pairs)
-        axis, more = "Points over STL", " Filled: decided among the pairs of a main task."
+        axis, more, leads = "Points over STL", " Filled: decided among the pairs of a main task.", []
     else:
         result = plainly_named(record.result(record.settings[0]))
-        first, setting, view = headline(result), result.setting.title, study_forest(result, (MEAN,))
+        setting, view = result.setting.title, study_forest(result, (MEAN,))
         asked = study_answer(record.definition, joined([record.result(each) for each in record.settings]))
-        words = asked or first
+        words = asked or headline(result)
+        named = study.asked.methods if asked and study.asked else ()
+        leads = [capitalised(study.method(name).in_sentence) for name in named]
         axis = f"{capitalised(unit(result))} over {study.method(study.reference).in_sentence}"
         shown, every = len(view.marks) - left_out(view), len(view.marks)
-        more = f" {shown} of {every} methods shown." * (shown < every) + f" {first}" * bool(asked)
+        more = f" {shown} of {every} methods shown." * (shown < every)
     st.markdown(f"**{escape(words)}**")
     with st.container(gap="xxsmall"):
-        st.html(small_forest(view, axis))
-        st.caption(f"{escape(axis)}: {escape(setting)}.{more} {plural(record.runs, 'recorded run')}.")
+        st.caption(f"{escape(axis)} on {escape(uncapitalised(setting))}")
+        st.html(small_forest(view, axis, leads))
+        st.caption(f"{plural(record.runs, 'recorded run')}.{more}")
 
 
 def _here(study: str, now: resources.StudyNow) -> None:

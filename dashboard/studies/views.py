@@ -6,7 +6,7 @@ import html
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -89,15 +89,23 @@ def left_out(view: Forest) -> int:
     return max(len(view.marks) - _MOST, 0)
 
 
-def small_forest(view: Forest, axis: str) -> str:
+def small_forest(view: Forest, axis: str, leads: Collection[str] = ()) -> str:
     """A forest of one target as HTML: by row the name, the interval with a mark, and the difference.
 
-    The largest gain is first; of many rows it has the highest and the lowest. A mark is filled where the
-    difference is decided. `axis` says what differences are, in which unit.
+    The largest gain is first; of many rows it has `leads`, which are bold beside the others, then the highest
+    and the lowest. A mark is filled where the difference is decided. `axis` says what differences are, in
+    which unit.
     """
     marks = sorted(view.marks, key=lambda mark: -mark.points)
     if left_out(view):
-        marks = [*marks[: _MOST - _LOWEST], *marks[-_LOWEST:]]
+        named = [mark for mark in marks if view.rows[mark.row] in leads][:_MOST]
+        others = [mark for mark in marks if mark not in named]
+        room = _MOST - len(named)
+        lowest = min(_LOWEST, room)
+        kept = [*named, *others[: room - lowest], *others[len(others) - lowest :]]
+        marks = sorted(kept, key=lambda mark: -mark.points)
+    if all(view.rows[mark.row] in leads for mark in marks):
+        leads = ()  # nothing stands beside them
     ends = [0.0, *(end for mark in marks for end in (mark.points, mark.low, mark.high) if end is not None)]
     room = _ROOM * (max(ends) - min(ends))
     start, width = min(ends) - room, max(ends) - min(ends) + 2 * room or 1.0
@@ -109,8 +117,10 @@ def small_forest(view: Forest, axis: str) -> str:
     for mark in marks:
         low, high = (mark.points if end is None else end for end in (mark.low, mark.high))
         filled = " filled" * (mark.verdict in (HIGHER, LOWER))
+        look = f' class="{"lead" if view.rows[mark.row] in leads else "other"}"' * bool(leads)
         rows.append(
-            f'<tr title="{html.escape(mark.hover)}"><th scope="row">{html.escape(view.rows[mark.row])}</th>'
+            f'<tr{look} title="{html.escape(mark.hover)}">'
+            f'<th scope="row">{html.escape(view.rows[mark.row])}</th>'
             f'<td><div class="track"><i class="zero" style="left: {share(0)}"></i>'
             f'<i class="bar" style="left: {share(low)}; right: calc(100% - {share(high)})"></i>'
             f'<i class="mark{filled}" style="left: {share(mark.points)}"></i></div></td>'

@@ -115,6 +115,9 @@ class TestViews:
         assert re.findall(r'<th scope="row">(.*?)</th>', drawn) == ["i", "h", "g", "b", "a"]
         assert re.findall('class="tick"[^>]*>(.*?)<', drawn) == ["−4", "−2", "0", "+2", "+4"]
         assert (left_out(view), left_out(replace(view, marks=marks[:5]))) == (4, 0)
+        named = small_forest(view, "F1", ["e"])
+        assert re.findall(r'<th scope="row">(.*?)</th>', named) == ["i", "h", "e", "b", "a"]
+        assert re.findall('<tr class="(.*?)"', named) == ["other", "other", "lead", "other", "other"]
 
     def test_settings_stand_under_what_they_share_and_the_largest_gain_of_each_is_bold(self) -> None:
         record = records_of("priors")[0]
@@ -242,7 +245,7 @@ class TestLaunch:
         open_page("launch")  # a test's app opens this page first, which reads the demo corpus
         refuse_to_read(monkeypatch)
         app = open_page("studies")
-        assert [link.strip("*") for link in labels(app, "page_link")[-len(STUDIES) :]] == [
+        assert [link.strip("*").replace("\\", "") for link in labels(app, "page_link")[-len(STUDIES) :]] == [
             study.title for study in STUDIES.values()
         ]
         forests = [element.proto.body for element in app.main.get("html")]

@@ -122,7 +122,7 @@ def test_a_method_is_described_by_the_fields_of_its_runs() -> None:
     texts = {name: meaning(each, first.base) for name, each in record.definition.methods_in(first).items()}
     assert all(texts.values())
     assert len(set(texts.values())) == len(texts)
-    assert "tasks alone" in texts["mrn"]
+    assert "their tasks to be related" in texts["mrn"]
 
 
 @pytest.mark.parametrize("name", STUDIES)
