@@ -79,6 +79,9 @@ _KEY = {
     EQUIVALENT: "≈ equivalent",
 }
 """How a table of differences shows each verdict, as Markdown."""
+_UNDECIDED = (
+    "Undecided: the difference may be chance (p, corrected for the methods of a setting, is 0.05 or more)."
+)
 _GROUPS = {"priors": "Does MRN help?", "sc-lstm": "Does sharing help?", "tea": "Do other methods help?"}
 """By the first study of each group what its studies ask."""
 _HEAD = 5, 3
@@ -354,8 +357,8 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
     words = [mark for verdict, mark in _KEY.items() if verdict in found]
     words += ["– not run"] * any(entry.is_number and not entry.is_defined for entry in entries)
     titles = " ".join(result.setting.title for result in results)
-    terms = [text for word, text in TERMS.items() if word in titles]
-    st.subheader(f"Points over {escape(reference)}", anchor=False, help=escape(" ".join(terms)) or None)
+    terms = [_UNDECIDED, *(text for word, text in TERMS.items() if word in titles)]
+    st.subheader(f"Points over {escape(reference)}", anchor=False, help=escape(" ".join(terms)))
     mean = "Mean over tasks: " * any(len(result.setting.targets) > 1 for result in results)
     st.caption(f"{mean}{', '.join(words)}. Bold: the largest gain of a row.")
     with st.container(key="study_overview"), _scrolled(sum(len(each.rows) for each in sheet.blocks)):

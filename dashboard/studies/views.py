@@ -15,7 +15,9 @@ import pandas as pd
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED, Comparison
 from core.results.figures import Forest, Mark
 from core.studies.analysis import MEAN, RARE, Outcome, Result
+from core.studies.answer import unit
 from core.studies.simulator import point_of
+from core.tasks.scores import percent_sign
 from core.transfer.gains import Gains
 from core.wording import all_of, capitalised, signed_points
 from jobs.reports.parts import (
@@ -340,6 +342,10 @@ def over_bases(result: Result) -> tuple[str, Sheet] | None:
     return f"Over {over}", Sheet.of(("Method", "Difference", "p", "Verdict"), rows)
 
 
+def _measures(outcome: Outcome, target: str) -> tuple[str, ...]:
+    return ("f1",) if target == RARE else outcome.measures(target)
+
+
 def _compared(result: Result, shown: Sequence[str], target: str) -> Sheet:
     reference = result.outcome(result.reference).method.in_sentence
     has_learned = any(outcome.learned is not None for outcome in result.outcomes)
@@ -347,17 +353,25 @@ def _compared(result: Result, shown: Sequence[str], target: str) -> Sheet:
     for outcome in (result.outcome(result.reference), *ranked(result)):
         # Fields are written as in the form, without the underscores of their names.
         chosen = f" ({outcome.chosen.replace('_', ' ')})" if outcome.chosen else ""
-        scores = (
-            score_entry(outcome.scores.get(each), *(("f1",) if each == RARE else outcome.measures(each)))
-            for each in shown
-        )
+        scores = (score_entry(outcome.scores.get(each), *_measures(outcome, each)) for each in shown)
         cells = _difference_cells(outcome.differences.get(target), result)
         if outcome.method.name == result.reference:
             cells = ("", "", "reference")
         rows.append([f"{outcome.method.title}{chosen}", *scores, *cells])
         rows[-1] += [outcome.learned and mean_entry(outcome.learned)] * has_learned
-    head = ["Method", *(capitalised(each) if each == RARE else each for each in shown)]
-    head += [f"Over {reference}", "p", "Verdict", *["Task correlation"] * has_learned]
+    # A correlation is no share, so that neither it nor a mean with one is in percent.
+    signs = {
+        each: {sign for outcome in result.outcomes if (sign := percent_sign(_measures(outcome, each)))}
+        for each in shown
+    }
+    heads = {each: capitalised(each) if each == RARE else each for each in shown}
+    head = ["Method", *(", ".join([name, *signs[each]]) for each, name in heads.items())]
+    head += [
+        f"{capitalised(unit(result))} over {reference}",
+        "p",
+        "Verdict",
+        *["Task correlation"] * has_learned,
+    ]
     return Sheet.of(head, rows)
 
 

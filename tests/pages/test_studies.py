@@ -369,9 +369,9 @@ class TestPage:
         assert list(overview["MRN"]) == [":red[**+5.20**]"] * 2
         assert list(overview["STL"]) == ["≈ 0.00", "≈ 0.00"]
         assert whole.loc["MTL", "Verdict"] == "reference"
-        assert whole.loc["MRN (λ=0.1)", "Over MTL"].startswith(":red[**+5.20**]")
+        assert whole.loc["MRN (λ=0.1)", "Points over MTL"].startswith(":red[**+5.20**]")
         assert whole.loc["MRN (λ=0.1)", "Verdict"] == "higher"
-        assert {"pos", "mean"}.isdisjoint(half.columns)  # of one target there is no mean beside
+        assert list(half)[:2] == ["ner, %", "Points over MTL"]  # of one target there is no mean beside
         assert not app.warning
 
     def test_methods_of_several_parts_may_have_one_title(
@@ -468,7 +468,7 @@ def test_a_record_with_missing_runs_says_so_and_what_it_answers(open_page: Open)
             (name,) = (
                 name for name in table.index if name.startswith(capitalised(outcome.method.in_sentence))
             )
-            has_n = f"({compared.seeds})" in table.loc[name, "Over MTL"]
+            has_n = f"({compared.seeds})" in table.loc[name, "Points over MTL"]
             assert has_n is not result_.is_complete
 
 
@@ -498,7 +498,10 @@ def test_published_grids_of_simulated_tasks_are_drawn_by_their_planted_relatedne
 def test_a_part_of_one_setting_is_answered_once(open_page: Open) -> None:
     app = open_page("studies", study="simulator")
     assert words(app).count("methods beat STL") == 1
-    assert [list(table)[:2] for table in sheets(app)] == [["ner", "Over STL"], ["Rarer labels", "Over STL"]]
+    assert [list(table)[:2] for table in sheets(app)] == [
+        ["ner, %", "F1 over STL"],
+        ["Rarer labels, %", "F1 over STL"],
+    ]
 
 
 def test_simulated_tasks_have_the_papers_figure_and_the_errors_of_its_formulas(open_page: Open) -> None:
