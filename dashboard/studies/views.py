@@ -102,9 +102,9 @@ def small_forest(view: Forest, axis: str, leads: Collection[str] = ()) -> str:
     if left_out(view):
         named = [mark for mark in marks if view.rows[mark.row] in leads][:_MOST]
         others = [mark for mark in marks if mark not in named]
-        room = _MOST - len(named)
-        lowest = min(_LOWEST, room)
-        kept = [*named, *others[: room - lowest], *others[len(others) - lowest :]]
+        free = _MOST - len(named)
+        lowest = min(_LOWEST, free)
+        kept = [*named, *others[: free - lowest], *others[len(others) - lowest :]]
         marks = sorted(kept, key=lambda mark: -mark.points)
     if all(view.rows[mark.row] in leads for mark in marks):
         leads = ()  # nothing stands beside them
