@@ -151,7 +151,8 @@ export default function ({ data, key: name, parentElement, setTriggerValue }) {
   const table = element("table", { ariaLabel: data.alt }, element("thead", "", head), body)
   const scroll = element("div", "scroll", table)
   scroll.onscroll = () => scroll.classList.toggle("moved", scroll.scrollLeft > 0)
-  root.replaceChildren(element("div", "head", element("h3", "", data.title), element("span", "", data.about)), scroll, tip)
+  const about = data.about.flatMap(([words, isApart], at) => [at ? " · " : "", isApart ? element("b", "", words) : words])
+  root.replaceChildren(element("div", "head", element("h3", "", data.title), element("span", "", ...about), element("span", "when", data.when)), scroll, tip)
   scroll.scrollLeft = scrolled
   if (held) [...root.querySelectorAll("[data-at]")].find((node) => node.dataset.at === held)?.focus({ preventScroll: true })
 }

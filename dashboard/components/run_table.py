@@ -46,7 +46,8 @@ def run_table(
     columns: Mapping[str, Column],
     *,
     title: str,
-    about: str,
+    about: Sequence[tuple[str, bool]],
+    when: str,
     alt: str,
     key: str,
     widest_name: int,
@@ -54,7 +55,10 @@ def run_table(
     ticked: Callable[[Collection[int], Sequence[int]], None],
     opened: Callable[[Sequence[int]], None],
 ) -> None:
-    """Draws the table under its title, and what is said about it; the reader sorts it in the browser.
+    """Draws the table under its title; the reader sorts it in the browser.
+
+    What is said `about` it are texts, each with whether it tells the table from its neighbours; `when` is the
+    age of its newest run.
 
     Where there is room, columns stand below each other in all tables of a page: a name has room for
     `widest_name` letters, and the scores for `most_scores` columns.
@@ -65,6 +69,7 @@ def run_table(
     data: dict[str, Any] = {
         "title": title,
         "about": about,
+        "when": when,
         "alt": alt,
         "widest": widest_name,
         "blanks": max(0, most_scores - sum(column.is_score for column in columns.values())),

@@ -59,7 +59,7 @@ def _tables() -> set[int]:
     if page.tables:
         with shown.counts:
             table.found(page)
-        table.run_tables(page, shown.split, shown.menu)
+        table.run_tables(page, shown.split, shown.menu, shown.note)
     else:
         table.nothing_found(is_filtered=bool(search.text.strip()))
     return {run_id for line in page.lines for run_id in line.run_ids}

@@ -29,7 +29,7 @@ _NEWEST = 100
 def in_progress(store: Store) -> None:
     """Draws the queue, a bar a sweep or the end of the newest, and the runs in training: the oldest first."""
     table.follow()
-    queue_panel(store)
+    queue_panel(store, lambda: _newest_sweep(store))
     training = store.runs(states={RunState.RUNNING, RunState.CANCELLING})[::-1]
     alone = {(run.id,) for run in training[:_MOST_SHOWN]}  # what trains by itself needs no second bar
     sweeps = [
@@ -59,7 +59,6 @@ def in_progress(store: Store) -> None:
     ]
     if more_texts:
         st.caption(f"{all_of(more_texts)} in progress.")
-    _newest_sweep(store)
 
 
 def _stop(run_id: int) -> None:
@@ -78,19 +77,18 @@ def _newest_sweep(store: Store) -> None:
     (sweep,) = sweeps_of(store.added_together([launched.id]))
     if sweep.active:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="newest_sweep"):
-        name = f" ({escape(sweep.name)})" if sweep.name else ""
-        st.markdown(f"Newest sweep{name}: **{sweep.progress}**", width="content")
-        failed = [run.id for run in sweep.runs if run.state in (RunState.FAILED, RunState.LOST)]
-        if failed:
-            table.run_link(failed[:1], f"Run {failed[0]}: what to do", ":material/error:")
-        page, label = _answer([run for run in sweep.runs if run.state is RunState.SUCCEEDED])
-        ids = [run.id for run in sweep.runs]
-        if page == "curves":
-            link_to_runs(ids, label, ":material/show_chart:", page=page)
-        # A link has no look of the one thing to do next.
-        elif page and st.button(label, type="primary", icon=":material/arrow_forward:", key="to_answer"):
-            st.switch_page(f"{page}/page.py", query_params=address_of(ids))
+    name = f" ({escape(sweep.name)})" if sweep.name else ""
+    st.markdown(f"Newest sweep{name}: **{sweep.progress}**", width="content")
+    failed = [run.id for run in sweep.runs if run.state in (RunState.FAILED, RunState.LOST)]
+    if failed:
+        table.run_link(failed[:1], f"Run {failed[0]}: what to do", ":material/error:")
+    page, label = _answer([run for run in sweep.runs if run.state is RunState.SUCCEEDED])
+    ids = [run.id for run in sweep.runs]
+    if page == "curves":
+        link_to_runs(ids, label, ":material/show_chart:", page=page)
+    # A link has no look of the one thing to do next.
+    elif page and st.button(label, type="primary", icon=":material/arrow_forward:", key="to_answer"):
+        st.switch_page(f"{page}/page.py", query_params=address_of(ids))
 
 
 def _is_imported(run: Run) -> bool:

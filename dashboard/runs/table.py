@@ -15,12 +15,13 @@ from streamlit.delta_generator import DeltaGenerator
 from core.config.typed import whole_number
 from core.results.filter import FIELDS, RunFilter
 from core.store import Run, Store
-from core.wording import capitalised, plural
+from core.wording import ago, capitalised, plural
 from dashboard.components.run_table import Column, RunLine, run_table
 from dashboard.runs.columns import FIELDS_SHOWN, columns_of
-from dashboard.runs.views import SPLITS, Page, Table, sorts
+from dashboard.runs.views import SEPARATOR, SPLITS, Page, Table, sorts
 from dashboard.shared.delivery import fragment
 from dashboard.shared.downloads import data_table
+from dashboard.shared.longer import train_longer
 from dashboard.shared.selection import choice, choose, chosen, segments, switch
 from dashboard.shared.states import show_reason
 
@@ -112,13 +113,14 @@ def _help() -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """The rows and scores that the tables show; `counts` and `menu` have room for more."""
+    """The rows and scores that the tables show; `counts`, `menu` and `note` have room for more."""
 
     grouped: bool
     split: str
     only_chosen: bool
     counts: DeltaGenerator
     menu: DeltaGenerator
+    note: DeltaGenerator
 
 
 def shown_choice() -> Choice:
@@ -127,10 +129,11 @@ def shown_choice() -> Choice:
         counts = st.container(horizontal=True, vertical_alignment="center", width="content")
         only_chosen = bool(chosen()) and switch("Show chosen", key="only_chosen")
         menu = st.popover("Columns", icon=":material/view_column:", type="tertiary", key="columns_menu")
+        note = st.container(width="content")
     with menu:
         order = segments("Rows", _ORDERS, key="order", on_change=_to_first_page, labelled=True)
         split = segments("Scores", SPLITS, key="scores", labelled=True)
-    return Choice(order == "configurations", split, only_chosen, counts, menu)
+    return Choice(order == "configurations", split, only_chosen, counts, menu, note)
 
 
 def listed_runs(store: Store, wanted: RunFilter, *, only_chosen: bool) -> list[Run]:
@@ -167,8 +170,13 @@ def nothing_found(*, is_filtered: bool) -> None:
         st.button("Clear the filter", on_click=clear)
 
 
-def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> None:
-    """Draws all tables of a page with the scores of this split; `menu` has room for the choice of columns."""
+def run_tables(
+    page: Page, split: str, menu: DeltaGenerator | None = None, note: DeltaGenerator | None = None
+) -> None:
+    """Draws all tables of a page with the scores of this split.
+
+    `menu` has room for the choice of columns, `note` for what is said about scores.
+    """
     picked = set(chosen())
     spread = any(table.has_spread for table in page.tables)
     tables = [(table, columns_of(table, table.split(split), picked, spread=spread)) for table in page.tables]
@@ -187,7 +195,7 @@ def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> No
     splits = sorted({table.split(split) for table in page.tables if table.measures})
     if splits:
         is_bold = any(column.bold for _, wanted, _ in drawn for column in wanted.values())
-        st.caption(
+        (note or st).caption(
             f"{capitalised(' or '.join(splits))} scores in percent{', mean ± SD (number of seeds)' * spread}."
             + " Bold: higher than each other method." * is_bold
         )
@@ -200,11 +208,13 @@ def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> No
         of_split = f"{table.split(split)} scores" * (len(splits) > 1 and bool(table.measures))
         first = table.lines[0].config
         data = f"{first.corpus} {first.fraction}" if table.is_readable else ""
+        parts = (*table.shared.split(SEPARATOR), table.measure, of_split)
         run_table(
             lines,
             wanted,
             title=table.corpus,
-            about=" · ".join(filter(None, (table.shared, table.measure, of_split))),
+            about=[(part, part in table.apart) for part in parts if part],
+            when=ago(max(line.newest for line in table.lines)),
             alt=f"{kind} on {table.corpus}, their scores and states",
             key=f"runs_table_{zlib.crc32(data.encode())}",
             widest_name=max(len(name) for _, _, of_lines in drawn for name in of_lines),
@@ -212,6 +222,16 @@ def run_tables(page: Page, split: str, menu: DeltaGenerator | None = None) -> No
             ticked=apply_ticks,
             opened=open_runs,
         )
+        _train_longer(table)
+
+
+def _train_longer(table: Table) -> None:
+    """Says below configurations of one length which tasks learned nothing, with the way to train longer."""
+    tasks = dict.fromkeys(task for line in table.lines for task in line.learned_nothing)
+    epochs = {line.config.epochs for line in table.lines}
+    if tasks and len(epochs) == 1 and all(line.run is None for line in table.lines):
+        ids = [run_id for line in table.lines for run_id in line.run_ids]
+        train_longer(list(tasks), epochs.pop(), ids, key=f"table_{min(ids)}", small=True)
 
 
 def _scores(columns: Mapping[str, Column]) -> int:

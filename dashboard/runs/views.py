@@ -54,6 +54,8 @@ SORTS: Mapping[str, str] = {
 }
 """The orders of every store, by their name in the URL. `SPLIT-TASK` is one for each split and task."""
 _BY_AGE = ("new", "old")
+SEPARATOR = " · "
+"""Between the texts on the common settings of a table."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,8 @@ class Line:
 @dataclass(frozen=True)
 class Table:
     """The lines of one share of a corpus: scores after training on other data are no scores to compare.
-    `shared` is a text on their common settings, `tasks` are in the order of the store, `measures` names the
+    `shared` is a text on their common settings, `apart` its parts that tables on the same data do
+    not share. `tasks` are in the order of the store, `measures` names the
     scores of each task. `beyond` are lines on other pages of the families of these lines; families of more
     than `MOST_TESTED` lines (`untested`) have none, and no best line.
 
@@ -164,6 +167,7 @@ class Table:
     is_readable: bool = True
     beyond: tuple[Line, ...] = ()
     untested: frozenset[tuple[float, str, str]] = frozenset()
+    apart: frozenset[str] = frozenset()
 
     @property
     def measure(self) -> str:
@@ -281,7 +285,7 @@ def page_of(
             by_data[row.config.corpus, row.config.fraction].append(row)
     tables = []
     corpora = list(dict.fromkeys(corpus for corpus, _ in by_data))
-    titles = dict(zip(corpora, distinct_texts(corpora, corpus_name), strict=True))
+    titles = dict(zip(corpora, distinct_texts(corpora, _data_title), strict=True))
     counts = Counter(corpus for corpus, _ in by_data)
     relations = {row.config.learned for row in shown if row.is_readable and row.config.paradigm == "mrn"}
     for (corpus, share), of_corpus in by_data.items():
@@ -305,6 +309,7 @@ def page_of(
             title, untold = f"{title} · {field_text('fraction', share)}", untold | {"fraction"}
         shared = _shared_text(configs, columns, untold)
         tables.append(Table(title, shared, tuple(columns), lines, measures, beyond=others, untested=no_best))
+    tables = _told_apart(tables)
     if unreadable := [row.runs for row in shown if not row.is_readable]:
         lines = tuple(
             replace(
@@ -411,6 +416,30 @@ def _line(
     )
 
 
+def _data_title(corpus: str) -> str:
+    """The corpus's name, with the size of its dev set in words: `demo · 50 dev sentences`."""
+    options = dict(option.partition("=")[::2] for option in corpus.partition("?")[2].split("&"))
+    dev = options.get("dev", "")
+    if not dev.isdecimal():
+        return corpus_name(corpus)
+    return f"{corpus_name(corpus, hidden=('dev',))} · {plural(int(dev), 'dev sentence')}"
+
+
+def _told_apart(tables: Sequence[Table]) -> list[Table]:
+    """The tables with the parts of `shared` that not all tables of their corpus have."""
+    by_corpus: dict[str, list[set[str]]] = defaultdict(list)
+    corpora = [table.lines[0].config.corpus.partition("?")[0] for table in tables]
+    for corpus, table in zip(corpora, tables, strict=True):
+        by_corpus[corpus].append(set(table.shared.split(SEPARATOR)))
+    told = []
+    for corpus, table in zip(corpora, tables, strict=True):
+        every = by_corpus[corpus]
+        parts = table.shared.split(SEPARATOR)
+        apart = frozenset(part for part in parts if not all(part in one for one in every))
+        told.append(replace(table, apart=apart))
+    return told
+
+
 def _shared_text(configs: Sequence[RunConfig], tasks: Sequence[str], untold: Collection[str]) -> str:
     """The settings that all these configurations of one corpus share: `pos, ner · minilm · 3 epochs`.
     Without the fields `untold`.
@@ -429,4 +458,4 @@ def _shared_text(configs: Sequence[RunConfig], tasks: Sequence[str], untold: Col
         *(field_text("learn", modes) for modes in learned if len(learned) == 1 and "learn" not in untold),
         *(plural(count, "epoch") for count in epochs if len(epochs) == 1),
     ]
-    return " · ".join(parts)
+    return SEPARATOR.join(parts)

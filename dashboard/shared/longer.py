@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import streamlit as st
 
 from core.wording import all_of, plural
-from dashboard.shared.states import show_warning
+from dashboard.shared.states import show_note, show_warning
 from dashboard.text import escape
 
 _LONGER = 4
@@ -23,13 +23,24 @@ def barely_trained(tasks: Collection[str], epochs: int) -> str:
     )
 
 
-def train_longer(tasks: Collection[str], epochs: int, ids: Sequence[int], *, key: str) -> None:
-    """Draws the notice on these runs, with a button that leads to Launch with them and more epochs."""
+def train_longer(
+    tasks: Collection[str], epochs: int, ids: Sequence[int], *, key: str, small: bool = False
+) -> None:
+    """Draws the notice on these runs, with a button that leads to Launch with them and more epochs.
+
+    `small`: as a line below a table.
+    """
+    text = escape(barely_trained(tasks, epochs))
+    more = _LONGER * epochs
+    label, icon = f"Train again for {more} epochs", ":material/rocket_launch:"
+    link = {"clone": ",".join(map(str, sorted(ids))), "epochs": str(more)}
+    if small:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            show_note(text, ":material/warning:", width="content")
+            st.page_link("launch/page.py", label=label, icon=icon, query_params=link)
+        return
     left, right = st.columns([3, 1], vertical_alignment="center", gap="small")
     with left:
-        show_warning(escape(barely_trained(tasks, epochs)))
-    more = _LONGER * epochs
-    label = f"Train again for {more} epochs"
-    if right.button(label, icon=":material/rocket_launch:", key=f"longer_{key}", width="stretch"):
-        clone = ",".join(map(str, sorted(ids)))
-        st.switch_page("launch/page.py", query_params={"clone": clone, "epochs": str(more)})
+        show_warning(text)
+    if right.button(label, icon=icon, key=f"longer_{key}", width="stretch"):
+        st.switch_page("launch/page.py", query_params=link)

@@ -67,8 +67,8 @@ def none_done(ids: Sequence[int]) -> None:
         live(draw, pace, key="none_done")
 
 
-def queue_panel(store: Store) -> None:
-    """Draws the reason of a hold, then one line with the counts of the queue and its actions."""
+def queue_panel(store: Store, beside: Callable[[], None]) -> None:
+    """Draws the reason of a hold, then one line with counts, actions and what is `beside` them."""
     held_banner(store)
     counts = store.counts()
     training = counts[RunState.RUNNING] + counts[RunState.CANCELLING]
@@ -90,6 +90,7 @@ def queue_panel(store: Store) -> None:
             )
         with st.popover("Machines", icon=":material/dns:", type="tertiary", key="machines_menu"):
             _machines(store)
+        beside()
     if waiting and not training and not is_paused:
         for run in store.runs(store.next_queued(1)):
             st.caption(f"Run {run.id} is next. {with_code(why_it_waits(store, run))}")

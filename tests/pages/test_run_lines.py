@@ -88,6 +88,16 @@ def test_a_corpus_has_a_table_of_its_own_tasks(memory: Store) -> None:
     assert len(set(whole.names(_IN_COLUMNS))) == 1
 
 
+def test_a_table_is_told_from_its_neighbour(memory: Store) -> None:
+    memory.add_runs([config(), config(corpus="demo?dev=50", epochs=7)])
+    sampled, whole = page(memory).tables
+    assert (sampled.corpus, whole.corpus) == ("demo · 50 dev sentences", "demo")
+    assert sampled.apart == {"7 epochs"}
+    memory.add_runs([config(corpus="/other/corpus")])
+    alone = page(memory).tables[0]
+    assert alone.apart == set()
+
+
 def test_what_is_launched_together_is_in_the_order_of_paradigms(memory: Store) -> None:
     """Each sweep is newer than the one before; and a table tells which relations its runs learn."""
     for sweep, base in (("a", {"epochs": 3}), ("b", {"epochs": 4})):

@@ -316,7 +316,8 @@ def test_names_and_scores_come_first_and_the_reader_chooses_the_rest(open_page: 
     Store.open().add_runs([config(paradigm="mtl", encoder="sc-lstm"), config(fraction=0.05)])
     small, whole = run_tables(open_page("runs"))
     assert [small["title"], whole["title"]] == ["demo · 5% of the data", "demo · 100% of the data"]
-    assert "5% of the data" not in small["about"]
+    assert "5% of the data" not in [words for words, _ in small["about"]]
+    assert small["when"] == "just now"
     assert any("sc-lstm" in line["name"] for line in whole["lines"])
     assert [small["blanks"], whole["blanks"]] == [1, 0]  # as many columns in both: states line up
 
@@ -504,6 +505,10 @@ def test_a_head_that_learned_nothing_is_marked(open_page: Open) -> None:
     app = open_page("runs")
     (states,) = listed(app)["State"]
     assert list(states) == ["✓ 2 succeeded", "! ner learned nothing"]
+    assert "ner has learned nothing (0 with each seed)" in words(app)
+    (longer,) = (link.proto for link in app.get("page_link") if "Train again" in link.proto.label)
+    assert longer.label == f"Train again for {4 * config().epochs} epochs"
+    assert "clone=1%2C2" in longer.query_string
     assert any("ner learned nothing" in text for text in words(open_page("run", id=str(run))).split("\n"))
 
 
