@@ -33,6 +33,7 @@ from dashboard.tag.views import (
     mistakes_in_words,
     schemes_of,
     score_rows,
+    undrawn,
 )
 from dashboard.text import escape, unbroken
 
@@ -190,7 +191,9 @@ def _lanes(
         st.markdown(unbroken(leans))
     if len(drawn) == 1:  # what is said of it stands above
         drawn = [replace(drawn[0], about="")]
-    sentence(drawn, key="tagged", confidence=confidence, marks=marks)
+    absent = undrawn(of_models)
+    shown = [(mark, meaning) for mark, meaning in marks if mark not in absent]
+    sentence(drawn, key="tagged", confidence=confidence, marks=shown)
     if note := about_confidence(configs.values()):
         st.caption(note)
     # Once another sentence is tagged, this is only in the help of the switch.

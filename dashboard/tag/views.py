@@ -333,6 +333,21 @@ def _outline(
             cells[index] = cell
 
 
+def undrawn(lanes: Sequence[Lane]) -> set[str]:
+    """The marks of the legend that none of these lanes has."""
+    marks = [mark for lane in lanes for mark in lane.cells]
+    drawn = {
+        "few": any(
+            0 < 2 * mark.agreed <= lane.seeds and not mark.tied for lane in lanes for mark in lane.cells
+        ),
+        "split": any(mark.tied for mark in marks),
+        "hollow": any(mark.few for mark in marks),
+        "outline": any(mark.differs for mark in marks),
+        "dashed": any(mark.ghost for mark in marks),
+    }
+    return {name for name, is_drawn in drawn.items() if not is_drawn}
+
+
 def about_confidence(configs: Iterable[RunConfig]) -> str:
     """A note on the confidence of models with a CRF; empty if there are none."""
     if all(config.head == "linear" for config in configs):

@@ -282,6 +282,19 @@ def test_the_legend_names_the_marks_that_are_drawn() -> None:
     assert drawn == [mark for mark, _ in everything]
 
 
+def test_the_legend_leaves_out_what_no_lane_has() -> None:
+    def undrawn(*columns: str) -> set[str]:
+        (block,) = views.blocks(
+            [Sentence(("a",), {"pos": ("N",)})], [voted("MTL", [answer(column) for column in columns])], {}
+        )
+        return views.undrawn(block.lanes)
+
+    every = {"few", "split", "hollow", "outline", "dashed"}
+    assert undrawn("N", "N", "N") == every
+    assert undrawn("N", "V", "X") == every - {"split", "outline"}
+    assert undrawn("N", "N", "V", "X") == every - {"few", "outline"}
+
+
 def test_configurations_without_a_majority_may_lean_to_other_labels() -> None:
     stl = voted("STL", [answer("N", "X"), answer("N", "V"), answer("V", "W"), answer("X", "U")])
     mtl = voted("MTL", [answer("J", "X"), answer("J", "V"), answer("V", "W"), answer("X", "U")])
