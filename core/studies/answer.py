@@ -101,13 +101,12 @@ def answered(study: Study, results: Sequence[Result]) -> tuple[str, ...]:
 
     They are the one that is asked for, else the one that wins most often, and the one that loses most often.
     """
-    by_method = _by_method(results)
+    asked = _by_method(_asked(study, results))
+    by_method = asked if len(asked) > 1 else _by_method(results)
     if not by_method:
         return ()
     best, worst = _best_and_worst(by_method)
-    best, *_ = (
-        _by_method(_asked(study, results)) if study.asked and len(study.asked.methods) == 1 else (best,)
-    )
+    best = next(iter(asked)) if len(asked) == 1 else best
     return (best, worst) if worst != best and _times(by_method[worst], LOWER) else (best,)
 
 

@@ -138,6 +138,8 @@ def test_an_answer_is_of_what_is_asked_and_of_what_loses_most_often() -> None:
     assert answered(study(), [wins, open_]) == ("the a",)
     assert answered(study(), [wins, loses]) == ("the a", "the b")
     assert answered(replace(study(), asked=Asked(("b",))), [wins, open_]) == ("the b",)
+    several = replace(study(), asked=Asked(("b", "c")))
+    assert answered(several, [made(a=_UP, b=_WIDE, c=_DOWN)]) == ("the b", "the c")
     assert answered(study(), []) == ()
     assert losses([wins, loses]) == "The b loses in 1 of 2 settings."
     assert losses([wins, open_]) == losses([loses]) == ""
