@@ -129,13 +129,18 @@ def _asked(study: Study, results: Sequence[Result]) -> list[Result]:
 
 
 def _counted(results: Sequence[Result], group: Callable[[Setting], str]) -> str:
-    """`MRN beats MTL in 5 of 6 settings with a frozen encoder and 1 of 4 trained (+1.0 points).`"""
+    """`MRN beats MTL in 5 of 6 settings with a frozen encoder and 1 of 4 trained (+1.0 points).`
+
+    Groups of one setting each are counted together.
+    """
     by_group: dict[str, list[Comparison]] = {}
     for result in results:
         ((method, delta),) = _compared(result).items()
         by_group.setdefault(group(result.setting), []).append(delta)
     reference = results[0].outcome(results[0].reference).method.in_sentence
     every = [delta for deltas in by_group.values() for delta in deltas]
+    if len(by_group) == len(every):
+        by_group = {"": every}
     clauses: list[str] = []
     for verdict in (HIGHER, LOWER):
         decided = sorted((delta for delta in every if delta.verdict == verdict), key=lambda delta: delta.mean)

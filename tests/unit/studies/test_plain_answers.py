@@ -95,11 +95,16 @@ def test_what_none_wins_is_not_said_to_lose_itself() -> None:
 
 
 def test_a_study_says_of_which_methods_and_kinds_of_settings_its_answer_is() -> None:
-    kinds = iter(["with many words", "with few words"])
+    many, few = "with many words", "with few words"
+    kinds = iter([many, many, few, many, few])
     asked = replace(study(), asked=Asked(("a",), lambda _: next(kinds)))
     assert study_answer(study(), [made(a=_UP)]) == study_answer(asked, [made(b=_UP)]) == ""
-    assert study_answer(asked, [made(a=_UP, b=_DOWN), made(a=_WIDE, b=_UP)]) == (
-        "The a beats MTL in 1 of 1 settings with many words and 0 of 1 with few words (+10.0 points)."
+    assert study_answer(asked, [made(a=_UP, b=_DOWN), made(a=_UP), made(a=_WIDE, b=_UP)]) == (
+        "The a beats MTL in 2 of 2 settings with many words and 0 of 1 with few words (+10.0 points)."
+    )
+    # Kinds of one setting each are counted together.
+    assert study_answer(asked, [made(a=_UP), made(a=_WIDE)]) == (
+        "The a beats MTL in 1 of 2 settings (+10.0 points)."
     )
     published = records_of("dissertation")[0]
     answer = study_answer(published.definition, [published.result(each) for each in published.settings])
