@@ -63,6 +63,11 @@ class Mark:
         """What its filling says: DECIDED, THROUGH or UNDECIDED."""
         return UNDECIDED if self.verdict in (UNDECIDED, "") else THROUGH if self.is_through else DECIDED
 
+    @property
+    def is_decided_alone(self) -> bool:
+        """Whether its own interval, which no correction widens, leaves 0 out."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
     @classmethod
     def from_comparison(cls, difference: Comparison, row: int, target: str, hover: str) -> Mark:
         """The mark of a comparison."""
@@ -331,7 +336,6 @@ def expected_best_chart(scores: Sequence[float]) -> Figure:
 _FEW_TICKS = 10
 
 
-_FILLINGS = (DECIDED, THROUGH, UNDECIDED)
 _GROUPED = 26
 """The height of a row under a head: its name is short."""
 _NUMBERS, _LETTER = 26, 6.2
@@ -368,9 +372,12 @@ def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = Fa
         used[colour] += 1
         _add_target(chart, view, target, offset, name=short[target], colour=colour, shape=shape)
     states = {mark.state for mark in view.marks}
+    corrected = any(mark.state == UNDECIDED and mark.is_decided_alone for mark in view.marks)
+    undecided = f"{UNDECIDED} after correction" if corrected else UNDECIDED
     if view.heads:
-        _add_key(chart, [state for state in _FILLINGS if state in states], colour)
-    hollow = " (hollow: undecided)" * (UNDECIDED in states and not view.heads)
+        words = {DECIDED: DECIDED, THROUGH: THROUGH, UNDECIDED: undecided}
+        _add_key(chart, {state: name for state, name in words.items() if state in states}, colour)
+    hollow = f" (hollow: {undecided})" * (UNDECIDED in states and not view.heads)
     seeds = {mark.columns.get(_SEEDS, "") for mark in view.marks} if numbers else {""}
     of_all = f", {seeds.pop()}" if len(seeds) == 1 and "" not in seeds else ""
     title = f"Points gained over {plotly_text(view.reference)}{of_all}{hollow}"
@@ -450,16 +457,16 @@ def _below(texts: Mapping[str, str], y: float) -> dict[str, Any]:
     }
 
 
-def _add_key(chart: Chart, states: Sequence[str], colour: str) -> None:
-    """Adds what the fillings of marks say to the legend."""
-    for state in states:
+def _add_key(chart: Chart, names: Mapping[str, str], colour: str) -> None:
+    """Adds what the fillings of marks say to the legend, by state."""
+    for state, name in names.items():
         symbol, filling = (
             "circle-open" if state == UNDECIDED else "circle",
             MUTED if state == THROUGH else colour,
         )
         marker = {"size": _mark_size(state), "symbol": symbol, "color": filling}
         marker |= {"line": {"width": 1.6, "color": MUTED if state == THROUGH else colour}}
-        chart.add("scatter", x=[None], y=[None], name=state, mode="markers", marker=marker)
+        chart.add("scatter", x=[None], y=[None], name=name, mode="markers", marker=marker)
     chart.layout["legend"] = LEGEND_ON_TOP | {"itemclick": False, "itemdoubleclick": False}
 
 
