@@ -238,7 +238,7 @@ def test_numbers_stay_in_sight_beside_long_names(open_page: Open) -> None:
     assert list(sheets(app)[0].index) == list(map(str, range(1, 13)))
     assert "12 tasks · " in words(app)
     (shown,) = run_tables(open_page("runs"))
-    assert "12 tasks" in shown["about"]
+    assert "12 tasks" in [words for words, _ in shown["about"]]
     assert long not in f"{shown['about']} {[line['name'] for line in shown['lines']]}"
     app = open_page("relations", run=str(run), mode="Tasks")
     lines = sent(app, "lines")["lines"]
