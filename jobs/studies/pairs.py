@@ -144,10 +144,11 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
         best = max((gain for _, alike in effects for gain in alike), key=lambda gain: abs(gain.mean))
         main, aux = ((names or {}).get(task, task) for task in (best.main, best.aux))
         found = (
-            f"{decided} of {pairs} {'shows' if decided == 1 else 'show'} an effect among those of a main "
-            f"task, {main} beside {aux}{' most' * (decided > 1)} ({amount_text(best, relative=relative)})"
+            f"Over all {pairs} none is decided (Holm). Among those of a main task {decided} "
+            f"{'shows' if decided == 1 else 'show'} an effect, "
+            f"{main} beside {aux}{' most' * (decided > 1)} ({amount_text(best, relative=relative)})"
         )
-        return f"{found}; over all pairs none is decided (Holm){learned_nothing}."
+        return f"{found}{learned_nothing}."
     found = "; ".join(_strongest(word, alike, names or {}, relative) for word, alike in effects)
     sentence = f"{found}. {rest}." if rest else f"{found}."
     if over_all == decided:
