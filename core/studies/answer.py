@@ -161,12 +161,12 @@ def _counted(results: Sequence[Result], group: Callable[[Setting], str]) -> str:
 
 
 _FACTORS: Mapping[str, tuple[str, Callable[[float], str]]] = {
-    "words": ("its words", "with {:,}".format),
-    "words_beside": ("their words", "with {:,}".format),
-    "tasks": ("their number", lambda number: f"with {in_words(int(number))}"),
-    "alpha": ("their relatedness", "at α = {:g}".format),
+    "words": ("the more words it has", "with {:,}".format),
+    "words_beside": ("the more words they have", "with {:,}".format),
+    "tasks": ("with more tasks", lambda number: f"with {in_words(int(number))}"),
+    "alpha": ("the more related they are", "at α = {:g}".format),
 }
-"""The factors of a grid of simulated tasks, each with the words for it and for a value."""
+"""The factors of a grid of simulated tasks, each with the words for more of it and for a value."""
 
 
 def grid_answer(results: Sequence[Result]) -> str:
@@ -181,7 +181,7 @@ def grid_answer(results: Sequence[Result]) -> str:
         del values["words_beside"]
     if not 0 < len(points) == len(gains) == math.prod(map(len, values.values())):
         return ""
-    clauses: dict[str, list[str]] = {"falls": [], "grows": []}
+    clauses: dict[str, list[str]] = {}
     units = iter([f" {unit(results[0])}"])
     for factor, (name, in_words_of) in _FACTORS.items():
         ends = [(values.get(factor) or [0])[place] for place in (0, -1)]
@@ -195,9 +195,11 @@ def grid_answer(results: Sequence[Result]) -> str:
             f"{_points(mean)}{next(units, '')} {in_words_of(end)}"
             for mean, end in zip(means, ends, strict=True)
         ]
-        clauses["grows" if means[1] > means[0] else "falls"].append(f"{name} ({shown[0]}, {shown[1]})")
-    said = all_of([f"{verb} with {all_of(of_verb)}" for verb, of_verb in clauses.items() if of_verb])
-    return f"NER's gain from other tasks {said}." if said else ""
+        way = "more" if means[1] > means[0] else "less"
+        clauses.setdefault(way, []).append(f"{name} ({shown[0]}, {shown[1]})")
+    beside = iter([" from other tasks"])
+    said = [f"{way}{next(beside, '')} {all_of(of_way)}" for way, of_way in clauses.items()]
+    return f"NER gains {', '.join(said)}." if said else ""
 
 
 def _published(results: Sequence[Result]) -> str:

@@ -9,10 +9,11 @@ from core.registry import FULL, PREDICTED, PRIORS
 from core.studies.study import Method
 from core.wording import all_of
 
-_PARADIGMS = {
+PARADIGMS: Mapping[str, str] = {
     "stl": "An encoder and a head for each task, trained alone.",
     "mtl": "One encoder for all tasks and a head for each.",
 }
+"""What the two plain paradigms are."""
 _MRN = {
     "relational": "MTL whose heads are drawn to each other, as strongly as it finds their {} to be related.",
     "map": "MTL that finds how {} are related and the scale of heads at once; a large λ shrinks all heads.",
@@ -29,10 +30,10 @@ def meaning(method: Method, base: Mapping[str, Any]) -> str:
     paradigm = str(fields.get("paradigm", ""))
     if fields.get("heads") == "shared":
         return "All tasks share one head: labels of the same name have one row."
-    if not set(fields) <= {"paradigm", "tasks", "corpus"} and paradigm in _PARADIGMS:
+    if not set(fields) <= {"paradigm", "tasks", "corpus"} and paradigm in PARADIGMS:
         return ""
     if paradigm != "mrn":
-        return _PARADIGMS.get(paradigm, "")
+        return PARADIGMS.get(paradigm, "")
     prior, correlation = str(fields.get("prior", "")), fields.get("task_correlation", 0.0)
     scaled = " Rare labels are drawn less strongly." * (fields.get("label_scale") == "counts")
     if fields.get("alignment") == "disjoint":

@@ -331,7 +331,8 @@ STUDY = Study(
     "mtl",
     small={"setting": "both-pos-300"},
     about={
-        "pooling": "Is MRN better than one head for all tasks? The encoder is frozen.",
+        "pooling": "MRN, one head for all tasks and a fixed correlation, each against MTL. "
+        "The encoder is frozen.",
         "frozen": "The encoder is frozen: tasks share the prior on their heads alone.",
         "fine-tuned": "The encoder is trained too, and shared by all tasks.",
     },

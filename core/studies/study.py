@@ -15,7 +15,7 @@ from core.studies.published import Reported
 from core.wording import uncapitalised
 
 _KEPT = "probability that a simulated task keeps a word's real label."
-ALPHA = f"α, the share of labels kept: {_KEPT}"
+ALPHA = f"α is the share of labels kept, the {_KEPT}"
 TERMS: Mapping[str, str] = {
     "α": ALPHA,
     "labels kept": f"Labels kept: {_KEPT}",

@@ -28,7 +28,7 @@ from core.studies.answer import (
     study_answer,
     unit,
 )
-from core.studies.meaning import meaning
+from core.studies.meaning import PARADIGMS, meaning
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
 from core.studies.study import ALPHA, TERMS
 from core.tasks.scores import scale_text
@@ -70,6 +70,8 @@ from jobs.studies.report import cost_sheet, paper_sheet
 _PAGE = "studies/page.py"
 _FEW = 3
 """So many settings are all opened from the start."""
+_FEW_METHODS = 5
+"""What the methods are stands open where they are so many at most."""
 _MANY, _TALL = 16, 480
 """Beyond so many rows a table scrolls, within so many pixels."""
 _KEY = {
@@ -218,7 +220,7 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
         show_answer(gains_answer(record.gains(part), study.pairs), key="study_pairs")
     elif sentence := part_answer(joined_results):
         if by_factor := grid_answer(of_part) if study.by_relatedness else "":
-            sentence = f"F1 over STL, mean over all settings with that value. {sentence}"
+            sentence = f"F1 over STL, mean over all settings with that value. {ALPHA} {sentence}"
         said = by_factor or study_answer(study, joined_results)
         show_answer(said or sentence, key="study_part")
         if said:
@@ -368,15 +370,18 @@ def _overview(study: Study, results: Sequence[Result]) -> None:
 
 
 def _meanings(results: Sequence[Result]) -> None:
-    """Draws what each method of these settings is, folded."""
+    """Draws what each method of these settings is, folded where they are many. STL and MTL need no word."""
     told = {
         outcome.method.title: text
         for result in results
         for outcome in result.outcomes
         if (text := meaning(outcome.method, result.setting.base))
     }
-    if told:
-        with st.expander("What the methods are", expanded=True), st.container(key="study_methods"):
+    if not set(told.values()) <= set(PARADIGMS.values()):
+        with (
+            st.expander("What the methods are", expanded=len(told) <= _FEW_METHODS),
+            st.container(key="study_methods"),
+        ):
             st.markdown("\n".join(f"- **{escape(title)}**: {escape(text)}" for title, text in told.items()))
 
 

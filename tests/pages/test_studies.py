@@ -492,6 +492,8 @@ def test_published_grids_of_simulated_tasks_are_drawn_by_their_planted_relatedne
     ]
     assert app.multiselect(key="setting").value == ["balanced-n500-t6-a1"]  # the largest gain
     assert "NER and each artificial task have as many words." in words(app)
+    assert "mean over all settings with that value. α is the share of labels kept" in words(app)
+    assert [fold.label for fold in app.expander] == ["On rarer labels"]  # STL and MTL need no word
     assert [("error_y" in trace) for trace in drawn[0]["data"]] == [True, True, False, False, True]
     assert [trace["name"] for trace in drawn[0]["data"]] == ["STL", "α = 0.2", "α = 0.6", "α = 0.93", "α = 1"]
     ours = records_of("simulator")[0]
@@ -503,6 +505,14 @@ def test_published_grids_of_simulated_tasks_are_drawn_by_their_planted_relatedne
     expected = 100 * ours.result(setting_).outcome("mtl").scores[MEAN].mean
     assert drawn[0]["data"][1]["y"][0] == pytest.approx(expected)
     assert "Published formulas" not in words(app)
+
+
+def test_what_many_methods_are_is_folded(open_page: Open) -> None:
+    """What few are stands open."""
+    for name, is_open in (("priors", False), ("task-embeddings", True)):
+        app = open_page("studies", study=name)
+        (fold,) = [fold for fold in app.expander if fold.label == "What the methods are"]
+        assert fold.proto.expanded is is_open
 
 
 def test_a_part_of_one_setting_is_answered_once(open_page: Open) -> None:
