@@ -265,7 +265,7 @@ def where_headline(task: str, a: str, b: str, differences: Sequence[BucketDiffer
         if texts:
             parts.append(f"{verb} with {all_of(texts)}")
     through = [each.bucket.phrase for each in differences if each.through is not None]
-    explained = f"{'These explain' if len(named) > 1 else 'This explains'} what differs with "
     others = [f"{len(through) - _MOST_NAMED} more"] * (len(through) > _MOST_NAMED)
-    rest = f"{explained}{all_of([*through[:_MOST_NAMED], *others])}; elsewhere undecided." if through else ""
-    return f"On {task} {a} {' and '.join(parts)}.", rest or "Elsewhere undecided."
+    explained = f"{all_of([*through[:_MOST_NAMED], *others])} are undecided, as elsewhere."
+    rest = f"Apart from {'those' if len(named) > 1 else 'that'}, differences with {explained}"
+    return f"On {task} {a} {' and '.join(parts)}.", rest if through else "Elsewhere undecided."

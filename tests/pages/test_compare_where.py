@@ -63,21 +63,22 @@ def test_the_planted_bucket_is_named_drawn_and_copied(open_page: Open, laborator
     printed = CliRunner().invoke(command_line, ["compare", "--where", "--task", "ner"])
     assert printed.exit_code == 0, printed.output
     headline = printed.stdout.splitlines()[0]
-    gains, others = headline.split(" This ")
+    gains, others = headline.split(" Apart ")
     assert "with words unseen in training (+" in gains
-    assert f"**{gains}** This {others}" in words(app)
+    assert f"**{gains}** Apart {others}" in words(app)
     (forest,) = figures(app, "where_forest")
     rows, (trace, *key) = forest["layout"]["yaxis"]["ticktext"], forest["data"]
     names = [rows[round(place)] for place in trace["y"]]
     assert rows[:2] == ["<b>How often seen</b>", "unseen"]
     # Each state of the key is a filling that some marks have, and one bucket is decided by itself.
     of_state = {each["name"]: (each["marker"]["symbol"], each["marker"]["color"]) for each in key}
-    assert list(of_state) == ["more than chance", "explained by another bucket", "undecided"]
+    states = ["more than chance", "explained by another bucket", "undecided after correction"]
+    assert list(of_state) == states
     looks = list(zip(trace["marker"]["symbol"], trace["marker"]["color"], strict=True))
     assert set(looks) == set(of_state.values())
     by_itself = of_state["more than chance"]
     assert [name for name, look in zip(names, looks, strict=True) if look == by_itself] == ["unseen"]
-    assert others.startswith("explains what differs with ")
+    assert others.startswith("from that, differences with ")
     (hover,) = [text for text in trace["text"] if text.startswith("words unseen in training: higher, +")]
     assert "spans, 5 seeds" in hover
     assert "MTL " in hover
