@@ -56,7 +56,7 @@ class RelationTable:
     """The relations of one configuration: its seeds, its rows and their verdicts.
 
     `controls` has for each permuted task the seeds with a control. `alone` (n, n) are the correlations that
-    the alignment alone gives, None where it gives none or they are not recorded.
+    the `alignment` alone gives, None where it gives none or they are not recorded.
     """
 
     name: str
@@ -66,11 +66,20 @@ class RelationTable:
     verdicts: RelationVerdicts
     controls: Mapping[str, int]
     alone: Floats | None = None
+    alignment: str | None = None
 
     @property
     def cells(self) -> Iterable[CellVerdict]:
         """The tested cells, the strongest first."""
         return self.verdicts.cells()
+
+    @property
+    def beyond(self) -> list[CellVerdict]:
+        """The related cells, without those that the alignment alone relates as far; of labels those first
+        that are furthest beyond it."""
+        alone, not_learned = self.alone, counted(self.verdicts, self.alone)
+        related = [c for c in self.cells if c.verdict == RELATED and not not_learned[c.i, c.j]]
+        return related if alone is None else sorted(related, key=lambda c: alone[c.i, c.j] - c.mean)
 
     @property
     def headline(self) -> str:
@@ -130,8 +139,8 @@ def counted(verdicts: RelationVerdicts, alone: Floats | None) -> Bools:
 def headline(table: RelationTable, quoted: Callable[[str], str] = str) -> str:
     """Which cells are decided, with their counts, the strongest by name; nothing of what is undecided.
 
-    Where the correlations of the alignment alone are known, related are those beyond it. Of many pairs, the
-    row that most of them have is named instead.
+    Where the correlations of the alignment alone are known, related are those beyond it, and more of them
+    than fit are not named. Of many pairs, the row that most of them have is named instead.
     `quoted` escapes names, which come from users.
     """
     verdicts, names, alone = table.verdicts, table.rows.names, table.alone
@@ -143,20 +152,24 @@ def headline(table: RelationTable, quoted: Callable[[str], str] = str) -> str:
     if tested == 1 and (cell := next(verdicts.cells())).is_decided:
         what = "have no relation that matters" if cell.verdict == NEGLIGIBLE else f"are {cell.verdict}"
         return f"{quoted(names[cell.i])} and {quoted(names[cell.j])} {what}: {_interval(cell)}."
-    parts, not_learned = [], counted(verdicts, alone)
+    parts: list[str] = []
+    of_labels = alone is not None
     for verdict in (RELATED, OPPOSED):
-        of_verdict = [
-            cell for cell in table.cells if cell.verdict == verdict and not not_learned[cell.i, cell.j]
-        ]
-        word, first = verdict, ", the strongest"
-        if alone is not None and verdict == RELATED:
-            of_verdict.sort(key=lambda cell: alone[cell.i, cell.j] - cell.mean)
-            word, first = f"{RELATED} beyond the alignment", ", most"
+        of_verdict = table.beyond if verdict == RELATED else [c for c in table.cells if c.verdict == verdict]
+        count = f"{len(of_verdict) or 'none'}"
+        if of_labels:
+            among = "" if parts else f" of {plural(tested, 'pair of labels', 'pairs of labels')}"
+            are = f"{count}{among} came out {verdict}"
+            are += f" more than {_explains(table.alignment)}" * (verdict == RELATED)
+        else:
+            are = f"{count} {'is' if len(of_verdict) == 1 else 'are'} {verdict}"
         named = Counter(names[place] for cell in of_verdict for place in (cell.i, cell.j))
         hub, of_hub = named.most_common(1)[0] if named else ("", 0)
         shown = _that_fit([(names[cell.i], names[cell.j]) for cell in of_verdict])
         if max(len(shown), _MANY - 1) < len(of_verdict) < 2 * of_hub:
-            parts.append(f"{_are(len(of_verdict))} {word}, {of_hub} of them with {quoted(hub)}")
+            parts.append(f"{are}, {of_hub} of them with {quoted(hub)}")
+        elif of_labels and verdict == RELATED and len(shown) < len(of_verdict):
+            parts.append(are)
         elif of_verdict:
             written = _interval
             if len(shown) < len(of_verdict):
@@ -165,15 +178,20 @@ def headline(table: RelationTable, quoted: Callable[[str], str] = str) -> str:
                 f"{quoted(a)} and {quoted(b)} ({written(cell)})"
                 for (a, b), cell in zip(shown, of_verdict, strict=False)
             ]
-            first = first if len(of_verdict) > len(shown) else ":"
-            parts.append(f"{_are(len(of_verdict))} {word}{first} {all_of(pairs)}")
-        elif not_learned.any() and verdict == RELATED:
-            parts.append(f"none is {word}")
+            first = ", the strongest" if len(of_verdict) > len(shown) else ":"
+            parts.append(f"{are}{first} {all_of(pairs)}")
+        elif verdict == RELATED and counted(verdicts, alone).any():
+            parts.append(are)
     if count := verdicts.count(NEGLIGIBLE):
         parts.append(f"{count} {'has' if count == 1 else 'have'} no relation that matters")
     if not parts:
         return f"None of {table.pairs} is decided."
-    return f"Of {table.pairs} {'; '.join(parts)}."
+    text = "; ".join(parts)
+    return f"{capitalised(text)}." if of_labels else f"Of {table.pairs} {text}."
+
+
+def _explains(alignment: str | None) -> str:
+    return "their words in common explain" if alignment == "cooccurrence" else "the alignment explains"
 
 
 def headline_of(tables: Sequence[RelationTable], quoted: Callable[[str], str] = str) -> str:
@@ -223,10 +241,6 @@ def _that_fit(pairs: Sequence[tuple[str, ...]]) -> Sequence[tuple[str, ...]]:
     """The first pairs whose names fit into a headline, at least one."""
     lengths = accumulate(sum(map(len, pair)) for pair in pairs[:_MOST_NAMED])
     return pairs[: max(1, sum(length <= _ROOM for length in lengths))]
-
-
-def _are(count: int) -> str:
-    return f"{count} {'is' if count == 1 else 'are'}"
 
 
 def _text(value: float) -> str:
@@ -434,6 +448,7 @@ def relation_table(store: Store, name: str, runs: Sequence[RunWithFacts], mode: 
         verdicts,
         {task: len(by_seed.keys() & set(seeds)) for task, by_seed in controls.items()},
         aligned_alone(runs, list(rows.places)) if mode == "label" else None,
+        runs[0].alignment,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dashboard.relations.controls import mrn_runs, select
 from dashboard.relations.pairs import draw, refresh_interval
-from dashboard.relations.summary import how_to_read
 from dashboard.shared.live import live
 from dashboard.shared.newcomers import try_it
 from dashboard.shared.presets import SCARCE
@@ -22,4 +21,3 @@ if not runs:
     end_page()
 selection = select(runs)
 live(lambda: draw(selection), lambda: refresh_interval(selection), key="relations")
-how_to_read(selection.mode)

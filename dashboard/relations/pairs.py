@@ -77,8 +77,8 @@ def draw(selection: Selection) -> None:
     few = few_pairs(state, _learnable(state, "all"))
     is_told = is_last and len(few) == 1 and answer.single_pair(state) is not None
     summary.draw_answer(state, answer, values, learned, possible, alone)
-    if is_told:
-        draw_basis(state, answer)
+    draw_basis(state, answer)
+    summary.how_to_read(state.selection.mode)
     summary.run_warnings(state)
     is_alone = state.is_single and len(data.frame["panels"]) == 1
     is_one = is_alone and len(few) == 1
@@ -106,8 +106,6 @@ def draw(selection: Selection) -> None:
         draw_lines(state, answer, pair, few, alone)
         if state.is_single:
             cut_link(state.runs[0], state.mode, state.shared.rows, _chosen_pair(state))
-    if not is_told:
-        draw_basis(state, answer)
     if not state.is_learned:
         return
     with st.expander("In numbers", key="relations_in_numbers", on_change="rerun") as numbers:

@@ -198,8 +198,14 @@ _LINKED = {"cooccurrence": "labels that fall on the same words", "exact": "label
 
 def read_alone(more: int, alignment: str | None) -> str:
     """What the alignment is, and how many pairs are related as far as it alone relates them."""
-    text = f"The alignment links {_LINKED.get(alignment or '', 'labels')} before anything is learned"
-    return f"{text}; it alone relates {plural(more, 'more pair')} as far." if more else f"{text}."
+    linked = _LINKED.get(alignment or "", "some labels")
+    text = f"Before training, {linked} are already linked (alignment)"
+    return f"{text}; that alone relates {plural(more, 'more pair')} as far." if more else f"{text}."
+
+
+def read_furthest(names: Sequence[str], pair: Pair, learned: float, alone: float) -> str:
+    """The pair whose relation is furthest beyond what the alignment alone gives."""
+    return f"Furthest beyond that: {_names(names, pair)}, at {signed(learned)} instead of {signed(alone)}."
 
 
 def read_undecided(verdicts: RelationVerdicts) -> str:
@@ -228,7 +234,10 @@ def read_size(mode: str, values: Floats, possible: Bools) -> str:
     alike = _percent(_pairs(values, possible) >= _ALIKE)
     if mode != "label" or alike < _MANY_ALIKE or is_saturated(values, possible):
         return ""
-    return f"{alike:.0f}% of all pairs are at {_ALIKE} or above: look at the opposed pairs."
+    return (
+        f"{alike:.0f}% of all pairs are at {_ALIKE} or above, so a high value alone says little: look at the "
+        "opposed pairs."
+    )
 
 
 def read_rank(variances: Floats, rank: float) -> str:

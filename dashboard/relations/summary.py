@@ -129,6 +129,17 @@ def draw_answer(
     if alone is not None and (of := answer.of_matrices[0]) is not None:
         more = int(np.triu(counted(of, alone), 1).sum())
         notes.append(sentences.read_alone(more, state.runs[0].alignment))
+        notes += [
+            sentences.read_furthest(
+                [short.get(name, name) for name in table.rows.names],
+                (cell.i, cell.j),
+                cell.mean,
+                float(table.alone[cell.i, cell.j]),
+            )
+            for table in tables
+            if table.alone is not None
+            for cell in table.beyond[:1]
+        ]
     if state.is_learned:
         notes.append(sentences.read_size(mode, means, possible))
     if any(notes):
@@ -472,7 +483,8 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
         without = ["undecided"] * (CODES[UNDECIDED] in codes) + ["within a task (not tested)"] * (
             UNTESTED in codes
         )
-        foot = "   ".join([*marks, *([f"faint: {' or '.join(without)}"] if without else [])])
+        faint = [f"faint: {' or '.join(without)}, whatever its value"] if without else []
+        foot = "   ".join([*marks, *faint])
     if block == 1 and mode != "feature":
         foot = "   ".join(filter(None, [foot, "grey: a row with itself"]))
     untested = "Not tested: not between two tasks, or without training words."
@@ -534,7 +546,7 @@ prior; **condition** $s_1 / s_d$, ∞ for a singular matrix. *Curves* shows them
 
 
 def how_to_read(mode: str) -> None:
-    """The fold at the foot of the page, on the mode shown."""
+    """The fold under the answer, on the mode shown."""
 
     def explain() -> None:
         if mode == EMBEDDING:

@@ -41,11 +41,14 @@ def test_labels_are_shown_beside_what_the_alignment_alone_gives(open_page: Open)
     assert lines(app)[-1]["short"] == ["pos:comma", "ner:B-PER"]
     assert shown(app).frame["rows"]["short"][:2] == ["NN", "comma"]
     text = words(app)
-    assert "Of 4 pairs between tasks 1 is related beyond the alignment: pos:NN and ner:B-PER (0.50" in text
-    assert "1 is opposed: pos:comma and ner:B-PER" in text
     assert (
-        "The alignment links labels that fall on the same words before anything is learned; it alone relates "
-        "1 more pair as far."
+        "1 of 4 pairs of labels came out related more than their words in common explain: pos:NN and "
+        "ner:B-PER (0.50"
+    ) in text
+    assert "1 came out opposed: pos:comma and ner:B-PER" in text
+    assert (
+        "Before training, labels that fall on the same words are already linked (alignment); that alone "
+        "relates 1 more pair as far. Furthest beyond that: pos:NN and ner:B-PER, at 0.50 instead of 0.00."
     ) in text
     beyond = listed(open_page("relations", **link))
     assert beyond.iloc[0].tolist() == ["pos:NN", "ner:B-PER", "0.50", "0.00", "● related"]

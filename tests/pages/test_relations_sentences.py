@@ -64,7 +64,7 @@ def test_many_labels_alike_are_explained() -> None:
     possible = np.ones((4, 4), dtype=bool)
     alike = matrix(4, _01=0.9, _02=0.85, _12=0.8)[None]
     assert read_size("label", alike, possible) == (
-        "50% of all pairs are at 0.8 or above: look at the opposed pairs."
+        "50% of all pairs are at 0.8 or above, so a high value alone says little: look at the opposed pairs."
     )
     assert not read_size("task", alike, possible)
     assert not read_size("label", matrix(4, _01=0.9)[None], possible)
@@ -96,10 +96,10 @@ def test_the_lambda_that_drove_correlations_to_one_is_named() -> None:
 
 def test_what_the_alignment_is_and_how_many_pairs_it_alone_relates() -> None:
     assert read_alone(2, "cooccurrence") == (
-        "The alignment links labels that fall on the same words before anything is learned; it alone relates "
-        "2 more pairs as far."
+        "Before training, labels that fall on the same words are already linked (alignment); that alone "
+        "relates 2 more pairs as far."
     )
-    assert read_alone(0, None) == "The alignment links labels before anything is learned."
+    assert read_alone(0, None) == "Before training, some labels are already linked (alignment)."
 
 
 def test_features_are_read_by_their_effective_rank() -> None:

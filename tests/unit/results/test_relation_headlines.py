@@ -92,17 +92,19 @@ def test_what_the_alignment_alone_relates_is_not_called_related() -> None:
     tasks = table("a", ("p:A", "p:B", "q:A", "q:B"), _02=0.95, _03=0.6, _12=0.5, _13=-0.8)
     rows = dataclasses.replace(tasks.rows, owners=(("p",), ("p",), ("q",), ("q",)))
     alone = matrix(4, _02=0.97, _03=0.2, _12=0.3)
-    labels = dataclasses.replace(tasks, mode="label", rows=rows, alone=alone)
+    labels = dataclasses.replace(tasks, mode="label", rows=rows, alone=alone, alignment="cooccurrence")
     text = headline_of([labels])
-    assert text.startswith("Of 6 pairs 2 are related beyond the alignment: p:A and q:B (0.60")
+    explained = "came out related more than their words in common explain"
+    assert text.startswith(f"2 of 6 pairs of labels {explained}: p:A and q:B (0.60")
     assert "p:A and q:A" not in text
-    assert "1 is opposed: p:B and q:B (−0.8" in text
+    assert "; 1 came out opposed: p:B and q:B (−0.8" in text
     between = np.zeros((4, 4), dtype=bool)
     between[:2, 2:] = between[2:, :2] = True
     apart = dataclasses.replace(labels.verdicts, tested=between)
-    assert headline_of([dataclasses.replace(labels, verdicts=apart)]).startswith(
-        "Of 4 pairs between tasks 2 are related"
+    assert headline_of([dataclasses.replace(labels, verdicts=apart)]).startswith("2 of 4 pairs of labels")
+    assert headline_of([dataclasses.replace(labels, alignment="mapping")]).startswith(
+        "2 of 6 pairs of labels came out related more than the alignment explains: "
     )
     # No more than the alignment gives: nothing is related beyond it.
     counted = dataclasses.replace(labels, alone=matrix(4, _02=0.97, _03=0.6, _12=0.5))
-    assert headline_of([counted]).startswith("Of 6 pairs none is related beyond the alignment; 1 is opposed")
+    assert headline_of([counted]).startswith(f"None of 6 pairs of labels {explained}; 1 came out opposed")
