@@ -18,6 +18,7 @@ const CANNOT = "cannot be learned"
 const VERDICTS = { 1: "undecided", 2: "related", 3: "opposed", 4: "none that matters" }
 const SMALLEST_SHAPED = 7 // in a smaller cell a decided relation is a dot, whatever its sign
 const INSET = 0.2 // of a cell's side: so far the colour of an undecided cell stands from its edges
+const SATURATED = 0.99
 const FAINT = 0.35 // of its colour: so much an undecided cell has, the rest is the page's
 const INKS = ["#14181C", "#FFFFFF"] // of marks and numbers: on a light cell, on a dark one
 
@@ -131,6 +132,12 @@ function written(value, digits) {
   if (value === null) return "no number"
   const text = Math.abs(value).toFixed(digits)
   return value < 0 && Number(text) !== 0 ? `−${text}` : text
+}
+
+// In a cell: what is driven to a limit is not told from it.
+function inCell(value) {
+  if (Math.abs(value) <= SATURATED) return written(value, 2)
+  return value < 0 ? `<−${SATURATED}` : `>${SATURATED}`
 }
 
 function isImpossible(panel, row, column) {
@@ -413,8 +420,9 @@ function paint(canvas, frame, stacks, parts, room, theme, step) {
       const [row, column] = [Math.floor(place / room.wide), place % room.wide]
       const value = valueAt(stack, step, row, column)
       const ink = INKS[lightness(groundOf(frame, panel, stack, theme, step, row, column)) > MIDDLE ? 0 : 1]
-      text.textContent = isImpossible(panel, row, column) ? "" : value === null ? "–" : written(value, 2)
-      text.setAttribute("fill", column === sameColumn(frame, row) ? theme.muted : ink)
+      const isSame = column === sameColumn(frame, row)
+      text.textContent = isImpossible(panel, row, column) ? "" : value === null ? "–" : isSame ? written(value, 2) : inCell(value)
+      text.setAttribute("fill", isSame ? theme.muted : ink)
     })
   })
 }

@@ -13,6 +13,7 @@ from core.results.naming import configuration_titles
 from core.results.samples import by_configuration, one_per_seed
 from core.store.types import Run
 from core.wording import all_of, plural
+from dashboard.relations.reading import how_to_read
 from dashboard.shared import resources
 from dashboard.shared.run_picker import pick_runs
 from dashboard.shared.selection import choice, newest_sweep, segments, switch
@@ -114,6 +115,7 @@ def select(runs: Sequence[Run]) -> Selection:
                 key="gradients",
                 help="The cosine of two tasks' gradients, averaged over training.",
             )
+        how_to_read(mode)
     if note:
         st.caption(note)
     configurations = tuple(

@@ -78,7 +78,6 @@ def draw(selection: Selection) -> None:
     is_told = is_last and len(few) == 1 and answer.single_pair(state) is not None
     summary.draw_answer(state, answer, values, learned, possible, alone)
     draw_basis(state, answer)
-    summary.how_to_read(state.selection.mode)
     summary.run_warnings(state)
     is_alone = state.is_single and len(data.frame["panels"]) == 1
     is_one = is_alone and len(few) == 1

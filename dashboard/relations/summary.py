@@ -21,12 +21,11 @@ from core.store.types import ACTIVE, Run, RunState, RunWithFacts
 from core.wording import all_of, first_of, number, plural, without_shared
 from dashboard.relations import sentences, views
 from dashboard.relations.charts import CODES, UNTESTED
-from dashboard.relations.controls import EMBEDDING, MODES, why_not_learned
+from dashboard.relations.controls import MODES, why_not_learned
 from dashboard.relations.snapshots import RelationsState, Snapshots
 from dashboard.relations.verdicts import Decided
 from dashboard.relations.views import MARKS, Bools, Floats, Group, signed
 from dashboard.shared import resources
-from dashboard.shared.newcomers import PENALTY, fold
 from dashboard.shared.selection import choose
 from dashboard.shared.states import empty, show_answer, show_note, show_reason, show_warning
 from dashboard.text import coloured, escape
@@ -166,18 +165,16 @@ def _smaller(state: RelationsState, *, has_controls: bool) -> None:
             note = "A smaller λ can show how strongly."
         else:
             note = (
-                "A smaller λ can show how strongly, controls whether this λ relates tasks without a relation."
+                "A smaller λ can show how strongly. Controls with shuffled labels show whether this λ makes "
+                "unrelated tasks look related."
             )
         show_note(note, width="content")
         if strength and len(strengths) == 1:
             smaller = f"{strength / 10:.3g}"
-            st.page_link(
-                "launch/page.py",
-                label=f"Launch these runs with λ={smaller}",
-                icon=":material/rocket_launch:",
-                query_params={"clone": ",".join(str(run.id) for run in state.runs), "lambda": smaller},
-                width="content",
-            )
+            link = {"clone": ",".join(str(run.id) for run in state.runs), "lambda": smaller}
+            label, icon = f"Launch these runs with λ={smaller}", ":material/rocket_launch:"
+            if st.button(label, icon=icon, type="primary", key="smaller"):
+                st.switch_page("launch/page.py", query_params=link)
 
 
 _LOOKS = {
@@ -480,9 +477,7 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
             for verdict in (RELATED, OPPOSED, NEGLIGIBLE)
             if CODES[verdict] in codes
         ]
-        without = ["undecided"] * (CODES[UNDECIDED] in codes) + ["within a task (not tested)"] * (
-            UNTESTED in codes
-        )
+        without = ["undecided"] * (CODES[UNDECIDED] in codes) + ["within a task"] * (UNTESTED in codes)
         faint = [f"faint: {' or '.join(without)}, whatever its value"] if without else []
         foot = "   ".join([*marks, *faint])
     if block == 1 and mode != "feature":
@@ -493,85 +488,3 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
         "untested": untested,
         "cannot": "Cannot be learned: the alignment shares no label between these two.",
     }
-
-
-# How to read the page: the equation of exactly what is drawn and what the colours mean, in a fold.
-
-_ROWS = {
-    "task": (r"\Omega_\text{task}", "two tasks"),
-    "label": (r"\Omega_\text{label}", "two labels"),
-    "feature": (r"\Omega_\text{feature}", "two features of the encoder"),
-}
-
-_MEAN = (
-    r"\bar R_{ij} = \tfrac1n \sum_{k=1}^{n} R^{(k)}_{ij}, \qquad "
-    r"R_{ij} = \frac{\Omega_{ij}}{\sqrt{\Omega_{ii}\,\Omega_{jj}}}, \qquad \Omega = "
-)
-_NOTE = """
-Each matrix is of one configuration: the mean over its seeds, or one seed. Runs with different steps are shown
-at the same share of training. A relation that a run cannot learn keeps its initial value, 0 by default.
-Intervals and verdicts are over seeds, by Fisher's z.
-"""
-
-_COLOURS = r"""
-- **Red, towards 1**: the heads of the two rows weight features alike.
-- **Neutral, 0**: the weights of one row say nothing about those of the other. Initial value.
-- **Blue, towards −1**: features that speak for one row speak against the other.
-- **Hatched**: the alignment cannot learn this relation.
-- **Bars**: the prior variances $\Omega_{ii}$ over their mean. Rows of small variance are regularised more.
-- **Grey**: a row with itself, always 1.
-
-A correlation does not mean that one task helps the other: 0.80 was measured without a gain. *Compare* shows
-gains. Under the alignment `cooccurrence` a row for another task's label is a mean of a task's own rows, so
-tasks correlate without any prior too: 0.56 to 0.61 were measured. The size of a correlation depends on
-$\lambda$: in simulations with planted relations the order was right, the size only at small $\lambda$.
-
-*Clustered* puts similar rows next to each other: average linkage over the distances $1 - R_{ij}$ at the last
-step. *Gold labels* are the correlations of "this word has label $i$" and "this word has label $j$" over the
-training words; learned − gold is what MRN learned beyond them.
-
-MRN maps each head to one space of labels by its alignment, and puts a normal prior on them with a covariance
-of tasks, labels and features, $\mathrm{vec}(\mathcal{W}) \sim \mathcal{N}(0,\; s\,\Omega)$. It adds to the
-loss:
-
-$$"""
-
-_NUMBERS = r"""$$
-
-In numbers, for a covariance with eigenvalues $s_1 \geq \dots \geq s_d$: **effective rank**
-$\exp(-\sum_k p_k \ln p_k)$ with $p_k = s_k / \sum_j s_j$ (Roy and Vetterli 2007) starts at $d$ and falls
-as rows become related or their variances unequal; **trace** $\sum_k s_k$, kept at $d$ by the `relational`
-prior; **condition** $s_1 / s_d$, ∞ for a singular matrix. *Curves* shows them and the penalty over training.
-"""
-
-
-def how_to_read(mode: str) -> None:
-    """The fold under the answer, on the mode shown."""
-
-    def explain() -> None:
-        if mode == EMBEDDING:
-            st.markdown("Every cell is the cosine of the vectors by which tasks $i$ and $j$ are told apart:")
-            st.latex(r"c_{ij} = \frac{e_i^\top e_j}{\lVert e_i \rVert \, \lVert e_j \rVert}")
-            st.markdown(_EMBEDDINGS)
-            return
-        symbol, of = _ROWS[mode]
-        st.markdown(f"Every cell is the correlation of {of} $i$ and $j$, from ${symbol}$, over $n$ seeds:")
-        st.latex(_MEAN + symbol)
-        st.markdown(_NOTE + _COLOURS + PENALTY + _NUMBERS)
-
-    fold(explain, key="how_to_read")
-
-
-_EMBEDDINGS = """
-The encoder adds a vector for each task at its input, or through matrices of its layers. Where each layer has
-vectors for queries, keys and values, those of queries and values are concatenated; those of keys change no
-attention and are left out.
-
-They start as random vectors of $d$ numbers, with cosines of $0 \\pm 1/\\sqrt{d}$ (0.05 for 384). **Red**: the
-two tasks shift the states alike. **Blue**: they shift them in opposite directions. A mean over seeds near 0
-beside large single values means that the directions were not learned from the data.
-
-From 0.1 a cosine is called weak, from 0.3 moderate, from 0.5 strong (Cohen 1988), from 0.9 almost full.
-
-A cosine does not mean that one task helps the other, nor that task embeddings help: *Compare* shows that.
-"""

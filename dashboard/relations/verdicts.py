@@ -157,7 +157,9 @@ def _launcher(state: RelationsState, table: RelationTable) -> None:
     lacking = [task for task in tasks if table.controls.get(task, 0) < len(state.runs)]
     if not lacking or (table.verdicts.controlled == table.verdicts.tested).all():
         return
-    with st.popover("Launch controls with shuffled labels", icon=":material/science:", key="controls"):
+    with st.popover(
+        "Launch controls with shuffled labels", icon=":material/science:", key="controls", type="tertiary"
+    ):
         st.markdown(
             "The same runs with the training labels of one task shuffled, so that they say nothing of the "
             "words. They show which correlation is learned where there is no relation; a verdict must then "

@@ -115,20 +115,12 @@ def say(name: str) -> None:
     st.markdown(after)
 
 
-def fold(draw: Callable[[], None], *, key: str, label: str = LOOKING_AT, icon: str | None = None) -> None:
-    """A fold that draws its content once it is opened: browsers are slow to set equations, code and tables.
-    In a form, where it has a label of its own, it is a line without a border.
-    """
+def fold(draw: Callable[[], None], *, key: str, label: str, icon: str | None = None) -> None:
+    """A fold that draws its content once it is opened: browsers are slow to set code and tables."""
 
     @fragment()
     def part() -> None:
-        with st.expander(
-            label,
-            icon=":material/help:" if label == LOOKING_AT else icon,
-            key=key,
-            type="default" if label == LOOKING_AT else "compact",
-            on_change="rerun",
-        ) as opened:
+        with st.expander(label, icon=icon, key=key, type="compact", on_change="rerun") as opened:
             if opened.open:
                 draw()
 
