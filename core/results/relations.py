@@ -156,13 +156,13 @@ def headline(table: RelationTable, quoted: Callable[[str], str] = str) -> str:
     of_labels = alone is not None
     for verdict in (RELATED, OPPOSED):
         of_verdict = table.beyond if verdict == RELATED else [c for c in table.cells if c.verdict == verdict]
-        count = f"{len(of_verdict) or 'none'}"
+        many = f"{len(of_verdict) or 'none'}"
         if of_labels:
             among = "" if parts else f" of {plural(tested, 'pair of labels', 'pairs of labels')}"
-            are = f"{count}{among} came out {verdict}"
+            are = f"{many}{among} came out {verdict}"
             are += f" more than {_explains(table.alignment)}" * (verdict == RELATED)
         else:
-            are = f"{count} {'is' if len(of_verdict) == 1 else 'are'} {verdict}"
+            are = f"{many} {'is' if len(of_verdict) == 1 else 'are'} {verdict}"
         named = Counter(names[place] for cell in of_verdict for place in (cell.i, cell.j))
         hub, of_hub = named.most_common(1)[0] if named else ("", 0)
         shown = _that_fit([(names[cell.i], names[cell.j]) for cell in of_verdict])
