@@ -88,7 +88,7 @@ def _states(lines: Sequence[Line]) -> Column:
     grouped = lines[0].run is None
     states = [
         [
-            *((STATES[state].colour, state_text(state, count * grouped)) for state, count in line.states),
+            *(_state(state, count * grouped) for state, count in line.states),
             *[("gray", tasks_and_seeds([run.config for run in line.runs]))]
             * (len({run.config.tasks for run in line.runs}) > 1),
             *(("orange", learned_nothing_text(task)) for task in line.learned_nothing),
@@ -97,7 +97,15 @@ def _states(lines: Sequence[Line]) -> Column:
     ]
     order = list(RunState)  # the largest are those that ended badly
     values = [order.index(line.states[0][0]) + bool(line.learned_nothing) / 2 for line in lines]
-    return Column("words", values, states, shares=_shares(lines), is_usual=True)
+    help_ = f"{STATES[RunState.SUCCEEDED].mark} and how many runs have succeeded; what is else is in words"
+    return Column("words", values, states, shares=_shares(lines), help=help_, is_usual=True)
+
+
+def _state(state: RunState, count: int) -> tuple[str, str]:
+    """The colour and the text of so many runs in this state: those that succeeded are quiet and short."""
+    if state is RunState.SUCCEEDED:
+        return "gray", f"{STATES[state].mark} {count}" if count else state_text(state)
+    return STATES[state].colour, state_text(state, count)
 
 
 def _shares(lines: Sequence[Line]) -> list[float | None]:

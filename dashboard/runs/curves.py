@@ -38,6 +38,13 @@ class DevCurve:
     sd: pd.Series[float]
     kept_epoch: int | None
 
+    @property
+    def kept(self) -> float | None:
+        """The run's score in the kept epoch; None where it has none."""
+        if self.kept_epoch is None or self.kept_epoch not in self.run.index:
+            return None
+        return float(self.run[self.kept_epoch])
+
 
 def dev_curves(run: Run, series: Sequence[MetricSeries]) -> list[DevCurve]:
     """A curve for each task of the run with dev scores of two epochs or more.
@@ -85,18 +92,8 @@ def dev_chart(curve: DevCurve, colour: str) -> Figure:
         marker={"size": 5},
         hovertemplate="epoch %{x:g}: %{y:.2f}<extra></extra>",
     )
-    if curve.kept_epoch is not None and curve.kept_epoch in curve.run.index:
-        y = float(curve.run[curve.kept_epoch])
-        side = "left" if curve.kept_epoch == curve.run.index.max() else "center"
-        above = y >= curve.mean.get(curve.kept_epoch, y)  # apart from the line of the mean
-        drawing.add(
-            "scatter",
-            **kept_mark(curve.kept_epoch, y, colour, 10) | {"mode": "markers+text"},
-            text=f"{y:.2f}",
-            textposition=f"{'top' if above else 'bottom'} {side}",
-            textfont={"color": TEXT, "size": 13},
-            cliponaxis=False,
-        )
+    if curve.kept_epoch is not None and curve.kept is not None:
+        drawing.add("scatter", **kept_mark(curve.kept_epoch, curve.kept, colour, 10), cliponaxis=False)
     first, last = float(curve.run.index.min()), float(curve.run.index.max())
     ticks = {"tick0": first, "dtick": 1} if last - first <= _MOST_TICKS else {}
     margin = (last - first) / 40
@@ -179,7 +176,8 @@ def show_dev_curves(store: Store, run: RunWithFacts) -> None:
         for column, curve in zip(st.columns(_IN_A_ROW), curves[start : start + _IN_A_ROW], strict=False):
             with column:
                 title = coloured(short[curve.task], resources.task_colour(curve.task))
-                st.markdown(f"**{title}, dev {escape(measures.get(curve.task, 'score'))}**")
+                kept_score = f" ◆ {curve.kept:.2f}" if curve.kept is not None else ""
+                st.markdown(f"**{title}, dev {escape(measures.get(curve.task, 'score'))}**{kept_score}")
                 alt = f"Dev score of {curve.task} by epoch, beside the mean of the configuration's seeds"
                 chart(
                     dev_chart(curve, resources.task_colour(curve.task)),

@@ -198,6 +198,8 @@ def run_tables(
         (note or st).caption(
             f"{capitalised(' or '.join(splits))} scores in percent{', mean ± SD (number of seeds)' * spread}."
             + " Bold: higher than each other method." * is_bold
+            + " Full ink in a heading: not the same in all groups of its corpus."
+            * any(table.apart for table in page.tables)
         )
     for table, wanted, names in drawn:
         lines = [

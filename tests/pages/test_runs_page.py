@@ -457,6 +457,8 @@ def test_a_runs_dev_scores_stand_beside_its_seeds(open_page: Open, finished: Fil
     assert ner.sd.iloc[-1] == pytest.approx(np.std(list(ends.values()), ddof=1))
     app = open_page("run", id=str(run_id))
     assert f"mean ± SD of its {len(ends)} seeds" in words(app)
+    assert run.best_epoch is not None
+    assert f"** ◆ {ner.run[run.best_epoch]:.2f}\n" in words(app)
     assert [len(figures(app, f"dev_{task}")) for task in run.config.tasks] == [1] * len(run.config.tasks)
 
 
@@ -504,7 +506,7 @@ def test_a_head_that_learned_nothing_is_marked(open_page: Open) -> None:
             run = finished_as(store, config(paradigm="stl", tasks=("ner",), seed=seed), run_facts(), result)
     app = open_page("runs")
     (states,) = listed(app)["State"]
-    assert list(states) == ["✓ 2 succeeded", "! ner learned nothing"]
+    assert list(states) == ["✓ 2", "! ner learned nothing"]
     assert "ner has learned nothing (0 with each seed)" in words(app)
     (longer,) = (link.proto for link in app.get("page_link") if "Train again" in link.proto.label)
     assert longer.label == f"Train again for {4 * config().epochs} epochs"
