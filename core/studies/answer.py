@@ -198,8 +198,8 @@ def grid_answer(results: Sequence[Result]) -> str:
         way = "more" if means[1] > means[0] else "less"
         clauses.setdefault(way, []).append(f"{name} ({shown[0]}, {shown[1]})")
     beside = iter([" from other tasks"])
-    said = [f"{way}{next(beside, '')} {all_of(of_way)}" for way, of_way in clauses.items()]
-    return f"NER gains {', '.join(said)}." if said else ""
+    changes = [f"{way}{next(beside, '')} {all_of(of_way)}" for way, of_way in clauses.items()]
+    return f"NER gains {', '.join(changes)}." if changes else ""
 
 
 def _published(results: Sequence[Result]) -> str:
