@@ -264,6 +264,7 @@ const sample = (text, look = "tag", line = "3px", ...more) => {
   return tag
 }
 const SAMPLES = {
+  thick: () => sample("NN"),
   thin: () => sample("NN", "tag", "1px"),
   few: () => sample("NN", "tag quiet", "3px", element("span", "share", "2 of 5")),
   split: () => sample("split", "tag quiet"),
@@ -398,7 +399,7 @@ function draw(root, state) {
     }
   })
   const stage = element("div", "stage")
-  root.replaceChildren(...(data.marks?.length ? [marksNode(data.marks)] : []), stage)
+  root.replaceChildren(stage, ...(data.marks?.length ? [marksNode(data.marks)] : []))
   root.classList.toggle("small", isNarrow)
   const { names, lines } = broken(stage, blocks, root.clientWidth)
   blocks.forEach((block, number) => {

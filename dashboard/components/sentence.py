@@ -100,7 +100,7 @@ def sentence(
     The less sure a lane is of a label, the fainter it is drawn; `confidence` writes the number beside.
     Span tasks that no lane marks anything of are folded away. Of each sentence the first `most_words` are
     drawn; how many are left out is written under it. Sentences that are not `small` can be copied and saved.
-    Above them stand samples of the `marks`, by their names in sentence.js, with their meanings.
+    Below them stand samples of the `marks`, by their names in sentence.js, with their meanings.
     """
     data = sentence_data(blocks, small=small, confidence=confidence, most_words=most_words)
     _mount(key=key, data=data | {"marks": marks})

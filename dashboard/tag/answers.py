@@ -226,6 +226,7 @@ def legend(
     outlined = ["an error against the gold labels"] * has_gold
     outlined += [f"differs from {first}"] * (bool(first) and is_partial)
     parts = [
+        ("thick", "all seeds agree", has_seeds),
         ("thin", "fewer seeds agree" if has_seeds else "less certain", True),
         ("few", "no majority: the most frequent label", has_seeds),
         ("split", "no label leads", has_seeds),

@@ -100,7 +100,7 @@ _Words = Mapping[tuple[int, int], Sequence[str]]
 
 
 def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
-    """`Both agree on 3 of 5 words. STL and MTL differ on lamb (pos). No majority in MTL on EU.`
+    """`Both configurations agree on 3 of 5 words. STL and MTL differ on lamb. No majority in MTL on EU.`
 
     Of several sentences or many words it says how many in each task. Empty where no task has two answers.
     """
@@ -111,7 +111,7 @@ def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
         return ""
     differing: dict[tuple[int, int], list[str]] = {}
     undecided: dict[tuple[int, int], list[str]] = {}
-    differ, split = set[str](), set[str]()
+    differ, splits = set[str](), list[frozenset[str]]()
     for task, number in product(tasks, sentences):
         of_task = [answer for answer in answers if task in answer.schemes]
         labels = {answer.who: decided(answer, task, number) for answer in of_task}
@@ -123,18 +123,18 @@ def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
             differ |= others | {next(name for name, of in labels.items() if of[place] == first)}
         for place in places[1]:
             undecided.setdefault((number, place), []).append(task)
-            split |= {name for name, of in labels.items() if of[place] is None}
+            splits.append(frozenset(name for name, of in labels.items() if of[place] is None))
     total = sum(len(answers[0].sentences[number].tokens) for number in sentences)
     same = total - len({*differing, *undecided})
 
     everyone = "Both" if len(answers) == 2 else f"All {in_words(len(answers))}"
     words = "every word" if same == total else f"{same:,} of {plural(total, 'word')}"
-    said = [f"{everyone}{' seeds' * (who == 'seeds')} agree on {words}."]
+    said = [f"{everyone} {who} agree on {words}."]
     if differing:
         subject = "They" if who == "seeds" else all_of([of.who for of in answers if of.who in differ])
         said.append(f"{subject} differ on {_words_in(differing, tasks, answers[0], sentences)}.")
     if undecided:
-        whose = "" if split == {of.who for of in answers} else f" in {_all_or_some(split, answers)}"
+        whose = _without_majority(splits, answers)
         where = _words_in(undecided, tasks, answers[0], sentences)
         said.append(f"No majority{whose} on {where}.")
     return " ".join(said)
@@ -162,10 +162,14 @@ def leanings(answers: Sequence[Answer]) -> str:
     return f"The most frequent labels differ: {'; '.join(found[:_MOST_LEANINGS])}{more}."
 
 
-def _all_or_some(names: Set[str], answers: Sequence[Answer]) -> str:
-    """These systems in the order of the answers; of many the number."""
-    named = [of.who for of in answers if of.who in names]
-    return all_of(named) if len(named) <= _MOST_SYSTEMS else f"{len(named)} configurations"
+def _without_majority(splits: Sequence[Set[str]], answers: Sequence[Answer]) -> str:
+    """In which systems no label has a majority, from those of each word: empty for all, of many a number."""
+    if len(set(splits)) > 1:
+        return f" in {min(map(len, splits))} or more of {len(answers)} configurations"
+    named = [of.who for of in answers if of.who in splits[0]]
+    if len(named) == len(answers):
+        return ""
+    return f" in {all_of(named) if len(named) <= _MOST_SYSTEMS else f'{len(named)} configurations'}"
 
 
 def _words_in(found: _Words, tasks: Sequence[str], of: Answer, sentences: Sequence[int]) -> str:

@@ -85,7 +85,7 @@ def test_runs_beside_each_other(tagging_laboratory: Laboratory, page: Page) -> N
     differing = sum(map(str.__ne__, taught, untaught))
     assert differing
     assert taught == _lane(page, "pos", stl)
-    answer = page.get_by_text("All three agree on ")
+    answer = page.get_by_text("All three configurations agree on ")
     expect(answer).to_have_count(1)
     assert differing > 4 or " differ on " in answer.inner_text()
     outlined = page.locator(f'.cell.plain.differs[aria-label*="{untaught_name}"]')

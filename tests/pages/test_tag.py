@@ -96,7 +96,9 @@ def test_runs_that_differ_are_outlined_and_counted(open_page: Open, trained: Pat
     assert not any(cell.get("differs") for cell in first["cells"])
     assert second["cells"][differing[0]]["why"] == f"{first['who']}: {texts(first)[differing[0]]}"
     # Said once, above the sentence; the legend names what the lanes are compared with.
-    answer = next(line.value for line in app.markdown if line.value.startswith("Both agree on"))
+    answer = next(
+        line.value for line in app.markdown if line.value.startswith("Both configurations agree on")
+    )
     assert len(differing) > 4 or all(block["tokens"][place] in answer for place in differing)
     assert block["about"] == ""
     assert dict(sent(app, "blocks")["marks"])["outline"].startswith("differs from MTL · 9 epochs")

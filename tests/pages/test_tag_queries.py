@@ -98,18 +98,22 @@ def test_words_on_which_answers_differ_are_named_and_many_counted() -> None:
     twice = [replace(of, sentences=of.sentences * 2) for of in answers]
     four = [answer(*"NNNNN", who="S"), answer(*"NVVVV", who="T")]
     for chosen, sentences, said in (
-        (answers, [0], "All three agree on 1 of 3 words. S, T and R differ on a and b."),
-        (twice, [0, 1], "All three agree on 2 of 6 words. S, T and R differ on 4 words in pos."),
-        (answers[:1] + answers[1:2], [0], "Both agree on 2 of 3 words. S and T differ on b."),
-        ([answers[0], answer("N", "V", "X", who="T")], [0], "Both agree on every word."),
+        (answers, [0], "All three configurations agree on 1 of 3 words. S, T and R differ on a and b."),
+        (
+            twice,
+            [0, 1],
+            "All three configurations agree on 2 of 6 words. S, T and R differ on 4 words in pos.",
+        ),
+        (answers[:1] + answers[1:2], [0], "Both configurations agree on 2 of 3 words. S and T differ on b."),
+        ([answers[0], answer("N", "V", "X", who="T")], [0], "Both configurations agree on every word."),
         ([voted("MTL", answers)], [0], "All three seeds agree on 1 of 3 words. They differ on a and b."),
-        (both, [0], "All three agree on 1 of 3 words. S, T and R differ on a (pos) and b."),
+        (both, [0], "All three configurations agree on 1 of 3 words. S, T and R differ on a (pos) and b."),
         (answers[:1], [0], ""),
-        (four, [0], "Both agree on 1 of 5 words. S and T differ on b, c, d and e."),
+        (four, [0], "Both configurations agree on 1 of 5 words. S and T differ on b, c, d and e."),
         (
             [answer(*"NNNNN", who="S"), answer(*"VVVVV", who="T")],
             [0],
-            "Both agree on 0 of 5 words. S and T differ on 5 words in pos.",
+            "Both configurations agree on 0 of 5 words. S and T differ on 5 words in pos.",
         ),
     ):
         assert views.disagreement(chosen, sentences) == said
@@ -120,7 +124,7 @@ def test_seeds_without_a_majority_are_no_disagreement() -> None:
     stl = voted("STL", [answer("N", "X", "."), answer("N", "X", "."), answer("J", "X", ".")])
     mtl = voted("MTL", [answer("V", "X", "."), answer("V", "V", "."), answer("N", "J", ".")])
     assert views.disagreement([stl, mtl], [0]) == (
-        "Both agree on 1 of 3 words. STL and MTL differ on a. No majority in MTL on b."
+        "Both configurations agree on 1 of 3 words. STL and MTL differ on a. No majority in MTL on b."
     )
     (block,) = views.blocks([Sentence(tuple("abc"), {})], [stl, mtl], {})
     of_stl, of_mtl = (lane for lane in block.lanes if not lane.of)
@@ -129,7 +133,12 @@ def test_seeds_without_a_majority_are_no_disagreement() -> None:
     assert [mark.text for mark in of_mtl.cells] == ["V", "split", "."]
     assert [mark.differs for mark in of_mtl.cells] == [True, False, False]
     (block,) = views.blocks([Sentence(tuple("abc"), {})], [mtl, mtl], {})
-    assert block.about == "Both agree on 2 of 3 words. No majority on b."
+    assert block.about == "Both configurations agree on 2 of 3 words. No majority on b."
+    stl = voted("STL", [answer("N", "V", "."), answer("N", "X", "."), answer("N", "J", "V")])
+    last = voted("MTL", [answer("N", "V", "."), answer("N", "X", "X"), answer("N", "J", "V")])
+    assert views.disagreement([stl, last], [0]) == (
+        "Both configurations agree on 1 of 3 words. No majority in 1 or more of 2 configurations on b and c."
+    )
 
 
 def test_a_split_word_is_a_mistake_in_the_lane_and_in_the_score() -> None:
@@ -152,7 +161,9 @@ def test_the_configurations_whose_seeds_have_no_majority_are_named() -> None:
     names = ("A", "B", "C", "D")
     for split, said in (("A", " in A"), ("AB", " in A and B"), ("ABC", " in 3 configurations"), ("ABCD", "")):
         chosen = [voted(who, halves if who in split else agreed) for who in names]
-        assert views.disagreement(chosen, [0]) == (f"All four agree on 1 of 2 words. No majority{said} on b.")
+        assert views.disagreement(chosen, [0]) == (
+            f"All four configurations agree on 1 of 2 words. No majority{said} on b."
+        )
 
 
 def test_labels_of_a_known_tag_set_have_their_meanings() -> None:
@@ -269,6 +280,7 @@ def test_the_legend_names_the_marks_that_are_drawn() -> None:
     )
     of_seeds = legend(has_gold=False, is_partial=True, has_seeds=True, first="", has_spans=True)
     assert dict(of_seeds) == {
+        "thick": "all seeds agree",
         "thin": "fewer seeds agree",
         "few": "no majority: the most frequent label",
         "split": "no label leads",
