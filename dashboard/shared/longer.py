@@ -42,5 +42,5 @@ def train_longer(
     left, right = st.columns([3, 1], vertical_alignment="center", gap="small")
     with left:
         show_warning(text)
-    if right.button(label, icon=icon, key=f"longer_{key}", width="stretch"):
+    if right.button(label, icon=icon, key=f"longer_{key}", type="primary", width="stretch"):
         st.switch_page("launch/page.py", query_params=link)

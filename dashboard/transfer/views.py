@@ -187,7 +187,7 @@ def _table(
 ) -> PairTable:
     rows = [PairRow(task, colours.get(task, "transparent"), alone.get(task, "")) for task in tasks]
     by_row = [[cells.get((main, aux)) for aux in tasks] for main in tasks]
-    corner = f"auxiliary task →\nmain task{', score alone' * bool(alone)} ↓"
+    corner = f"beside →\ntrained for{', score alone' * bool(alone)} ↓"
     nearly = "decided only before correction" * any(cell.nearly for cell in cells.values())
     return PairTable(rows, by_row, *ends, alt, corner, grey, nearly)
 
