@@ -99,7 +99,7 @@ function fit(layout, { node, data }) {
   const { l = 80, r = 80, t = 100, b = 80 } = layout.margin ?? {}
   // Names of rows take half of the width at most; the margin grows with them, and leaves the less to the axis below.
   const most = Math.floor(width / 2 / LETTER_PX)
-  const short = (line) => (line.length > most ? `${line.slice(0, most - 1)}…` : line)
+  const short = (line) => (line.replace(/<\/?b>/g, "").length > most ? `${line.slice(0, most - 1 + (line.startsWith("<b>") ? 3 : 0))}…` : line)
   const names = (layout.yaxis?.ticktext ?? []).map((name) => name.split("<br>").map(short))
   if (names.length) layout.yaxis.ticktext = names.map((lines) => lines.join("<br>"))
   const across = width - Math.max(l, LETTER_PX * Math.max(0, ...names.flat().map((line) => line.length))) - r

@@ -57,7 +57,7 @@ class Search:
 
 def run_search(tasks: Sequence[str]) -> Search:
     """Draws the filter with its help and the order of the lines, all in the URL."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="run_search"):
         text = st.text_input(
             "Filter",
             key=_FILTER,

@@ -91,7 +91,7 @@ def settings_chart(view: Forest, leads: Sequence[str]) -> Figure:
     title = f"Points over {plotly_text(view.reference)}, mean over tasks{hollow}"
     chart.layout["xaxis"] = axis(title, tickformat="~g")
     names = [
-        f"<b>{plotly_text(row)}</b>" if place in view.heads else wrapped(row)
+        f"<b>{wrapped(row)}</b>" if place in view.heads else wrapped(row)
         for place, row in enumerate(view.rows)
     ]
     chart.layout["yaxis"] = named_axis(names, size=12, range=(len(names) - 0.5, -0.5))

@@ -128,8 +128,7 @@ def _table() -> None:
             st.caption(escape(study.question))
             with st.container(horizontal=True, vertical_alignment="center", key=f"study_act_{name}"):
                 counts = now and now[1]
-                is_quiet = bool(records_of(name))
-                launch_or_stop(study, counts, StudyOptions(name), [], f"study_{name}", is_quiet=is_quiet)
+                launch_or_stop(study, counts, StudyOptions(name), [], f"study_{name}", is_quiet=True)
                 if now is not None:
                     st.caption(_cost(now), width="content")
         with answered:

@@ -162,6 +162,8 @@ class TestViews:
         ]
         assert not view.heads & {mark.row for mark in view.marks}
         chart = settings_chart(view, ["Relational, tasks", "Pooled"])
+        head = chart.layout["yaxis"]["ticktext"][min(view.heads)]
+        assert head == "<b>NER, 500 words, beside<br>five simulated tasks</b>"
         traces = {trace["name"]: trace for trace in chart.data}
         assert {name for name, trace in traces.items() if trace["error_x"]["array"]} == {
             "Relational, tasks", "Pooled",
