@@ -369,16 +369,17 @@ function drawScale(group, defs, panel, room, theme, at, identity, index) {
   }
   const beside = room.each - room.left - (panel.impossible.length ? 142 : 116) // of it are words, where there is room
   const width = Math.min(190, beside < 60 ? room.cell * room.wide : beside)
-  // Above the colours of decided cells, below the faint ones of others.
-  const half = panel.verdicts ? { height: 6 } : { height: 8 }
+  // Above the colours of decided cells, below the faint ones of others, where there are any.
+  const hasFaint = /[01]/.test(panel.verdicts?.codes ?? "")
+  const half = hasFaint ? { height: 6 } : { height: 8 }
   draw(group, "rect", { ...at, width, ...half, fill: `url(#${id})`, stroke: theme.border, "stroke-width": 0.7 })
-  if (panel.verdicts) draw(group, "rect", { ...at, y: at.y + 6, width, ...half, fill: `url(#${id})`, "fill-opacity": FAINT })
+  if (hasFaint) draw(group, "rect", { ...at, y: at.y + 6, width, ...half, fill: `url(#${id})`, "fill-opacity": FAINT })
   const small = { "font-size": 11, fill: theme.muted }
   const digits = panel.limit === 1 ? 0 : panel.limit >= 0.1 ? 1 : 2
   for (const tick of [-1, 0, 1]) {
     const x = at.x + ((tick + 1) / 2) * width
     const anchor = { [-1]: "start", 0: "middle", 1: "end" }[tick]
-    draw(group, "text", { ...small, x, y: at.y + (panel.verdicts ? 24 : 21), "text-anchor": anchor }, written(tick * panel.limit, tick ? digits : 0))
+    draw(group, "text", { ...small, x, y: at.y + (hasFaint ? 24 : 21), "text-anchor": anchor }, written(tick * panel.limit, tick ? digits : 0))
   }
   const x = at.x + width + 14
   if (width <= beside) draw(group, "text", { ...small, x, y: at.y + 8 }, panel.scale)
