@@ -16,6 +16,7 @@ from core.store import RunState, Store
 from tests.making import OWNER, run_facts
 from tests.pages.conftest import Open, figures, words
 from tests.pages.filled_store import Filled
+from tests.pages.launching import query
 from tests.pages.matrices import learned_run, listed, matrix, of_tasks, shown
 
 LOOKS = {"1": "undecided", "2": "related", "3": "opposed", "4": "none that matters"}
@@ -271,6 +272,9 @@ def test_one_pair_at_the_limit_is_told_once_with_a_smaller_lambda_to_launch(open
     assert app.button(key="smaller").label == "Launch these runs with λ=0.001"
     assert not any("relation_list" in part.proto.component_name for part in app.get("bidi_component"))
     assert shown(app).frame["pair"] == [[0, 1], [1, 0]]
+    app.button(key="smaller").click().run()
+    assert query(app)["lambda"] == "0.001"
+    assert query(app)["clone"] == ",".join(map(str, runs))
 
 
 def test_one_seed_decides_nothing(open_page: Open) -> None:
