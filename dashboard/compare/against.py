@@ -68,7 +68,9 @@ def _against_a_baseline(series: Series, compared: ComparedRuns) -> tuple[ScoresA
     bases = {base.name: base for base in compared_runs.baselines_of(series, compared)}
     base, differs = None, False
     if bases:
-        differs = segments("Values", _VALUES, key="values") == "differences"
+        # Differences are paired by seed; means vary between seeds too.
+        first = "scores" if next(iter(bases.values())).is_value else "differences"
+        differs = segments("Values", _VALUES, key="values", default=first) == "differences"
         base = bases[choice("Baseline", bases.keys(), key="from", label_visibility="collapsed", width=220)]
     ids = [*series.run_ids, *(base.run_ids if base else ())]
     return scores_against(series, store.scores(ids, with_reports=False), base), differs

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.evaluation.statistics import MeanSD
-from core.results.naming import encoder_title, field_texts
+from core.results.naming import encoder_title, field_texts, number_texts
 from core.store.types import RunState
-from core.wording import ago, duration, number, percent, plural, spread_text, without_shared
+from core.wording import ago, duration, percent, plural, spread_text, without_shared
 from dashboard.components.run_table import Column
 from dashboard.runs.views import MOST_TESTED, Line, Table
 from dashboard.shared.run_views import tasks_and_seeds
@@ -144,8 +144,7 @@ def _texts(texts: Sequence[str], help_: str = "", *, is_usual: bool = False) -> 
 
 def _lambdas(lines: Sequence[Line]) -> Column:
     values = [line.config.lambda_ for line in lines]
-    texts = ["" if value is None else number(value) for value in values]
-    return Column("number", values, texts, help="The strength of the MRN prior")
+    return Column("number", values, number_texts(values), help="The strength of the MRN prior")
 
 
 def _shares_of_data(lines: Sequence[Line]) -> Column:

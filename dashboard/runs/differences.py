@@ -13,7 +13,7 @@ import pandas as pd
 from core.config import FIELD_HELP, RunConfig, comparison_values, has_field
 from core.corpora.assembly import TEXT_VERSION, has_later_tasks
 from core.events import RunFacts
-from core.results.naming import fields_apart, shortest_names, value_text
+from core.results.naming import fields_apart, number_texts, shortest_names, value_text
 from core.results.samples import by_configuration
 from core.store.types import Run, RunWithFacts
 from core.wording import all_of, plural, uncapitalised
@@ -44,7 +44,10 @@ def differences(runs: Sequence[RunWithFacts]) -> pd.DataFrame:
             config.values().get(field) if field == "columns" or has_field(config, field) else None
             for config in configs
         ]
-        texts[FIELD_HELP[field].label] = distinct_texts(values, value_text)
+        are_numbers = {type(value) for value in values} <= {float, type(None)}
+        texts[FIELD_HELP[field].label] = (
+            number_texts(values) if are_numbers else distinct_texts(values, value_text)
+        )
     seeds = [", ".join(map(str, sorted({run.config.seed for run in row}))) for row in rows]
     if len(set(seeds)) > 1:
         texts["Seeds"] = seeds

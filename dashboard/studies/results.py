@@ -447,8 +447,9 @@ def _notes(study: Study, results: Sequence[Result]) -> None:
     is_chosen = any(each.chosen for result in results for each in result.outcomes)
     st.caption(
         f"Test sentences, {scale_text(measured)}: mean ± standard deviation over seeds. Differences are "
-        "paired by seed, with the 95% interval of each by itself; p is corrected for the methods of a "
-        "setting (Holm), and the verdict follows it."
+        "paired by seed, with the 95% interval of each by itself. p is corrected for the methods of a "
+        "setting (Holm), against other methods than the reference for those that change them; the verdict "
+        "follows it."
         + " Task correlation: learned at the last step, mean over pairs with a target."
         * has_learned
         + " In brackets after a method: the candidate with the best dev mean over "

@@ -201,15 +201,14 @@ def test_the_difference_from_a_baseline_is_drawn_paired_by_seed(open_page: Open)
         finished_run(mtl(seed, epochs=9), level - 0.05)
         for gain, value in enumerate((0.001, 0.01, 0.1)):
             finished_run(mtl(seed, paradigm="mrn", lambda_=value), level + gain / 100 + seed / 1000)
-    app = open_page("compare")
-    (scores,) = figures(app, "compare_against")
+    (scores,) = figures(open_page("compare", values="Scores"), "compare_against")
     assert [trace["name"] for trace in scores["data"]] == [
         "MTL · 5 epochs, test",
         "MTL · 5 epochs, dev",
         "MRN, test",
         "MRN, dev",
     ]
-    app.segmented_control(key="values").set_value("differences").run()
+    app = open_page("compare")
     (drawn,) = figures(app, "compare_against")
     assert [trace["y"] for trace in drawn["data"]] == [pytest.approx([0.2, 1.2, 2.2])] * 2
     assert max(drawn["data"][0]["error_y"]["array"]) < 0.5 < min(scores["data"][2]["error_y"]["array"])

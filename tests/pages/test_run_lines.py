@@ -275,6 +275,12 @@ class TestDifferences:
         assert list(frame.loc["Alignment"]) == ["exact", "≠ disjoint"]
         assert list(frame.loc["Seeds"]) == ["0, 1, 2, 3, 4, 5, 6, 7, 8", "≠ 9"]
 
+    def test_numbers_that_stand_together_are_written_alike(self, memory: Store) -> None:
+        memory.add_runs([config(**{"lambda": value}) for value in (0.001, 0.0003)])
+        assert list(differences(memory.runs_with_facts()).loc["λ"]) == ["0.0003", "≠ 0.001"]
+        (table,) = page(memory).tables
+        assert list(columns_of(table, "test", ())["λ"].texts) == ["0.0003", "0.001"]
+
     def test_what_a_paradigm_lacks_is_no_other_difference(self, finished: Filled) -> None:
         store = Store.open()
         runs = store.runs_with_facts()
