@@ -66,9 +66,10 @@ def real_number(text: str) -> float | None:
 
 def _share(text: str) -> float | None:
     """The number of a share, `0.05` or `5%`; None where it is none."""
-    number = real_number(text.removesuffix("%").rstrip())
-    # In decimals: 1.1% is 0.011, and not the float next to it.
-    return float(Decimal(str(number)) / 100) if number is not None and text.endswith("%") else number
+    typed = text.removesuffix("%").rstrip()
+    number = real_number(typed)
+    # In decimals as they are typed: 1.1% is 0.011, and not the float next to it.
+    return float(Decimal(typed) / 100) if number is not None and text.endswith("%") else number
 
 
 def is_whole(field: str) -> bool:

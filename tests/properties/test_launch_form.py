@@ -125,6 +125,9 @@ _LAYERED = tuple(
 @example((RunConfig.build(corpus="demo", tasks="pos,ner", lr_encoder=1, lr_heads=1),), False, 0, 0)
 @example((RunConfig.build(corpus="demo", tasks="pos,ner", seed=0),), True, -1, 0)
 @example(_LAYERED, False, 0, 0)
+@example(  # one float is nearest to this share in percent and to its neighbour's
+    (RunConfig.build(corpus="demo", tasks="pos,ner", fraction=0.7633680307359217),), False, 0, 0
+)
 def test_a_clone_a_link_and_the_command_make_the_same_runs(
     runs: tuple[RunConfig, ...], reuse: bool, priority: int, retries: int
 ) -> None:

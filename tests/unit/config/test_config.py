@@ -216,7 +216,7 @@ def test_every_field_has_a_description_and_a_unit() -> None:
 def test_sharing_nothing_is_remarked_on() -> None:
     frozen = RunConfig.build(**BASE, paradigm="mtl", encoder_training="frozen")
     assert "MTL equals STL" in config_warnings(frozen)[0]
-    assert "comes from the prior" in config_warnings(frozen.with_(paradigm="mrn"))[0]
+    assert "through the MRN prior alone" in config_warnings(frozen.with_(paradigm="mrn"))[0]
     assert config_warnings(frozen.with_(encoder="minilm+bilstm")) == ()
     assert config_warnings(frozen.with_(heads="shared")) == ()
     added = {"tasks": "ner", "paradigm": "mrn", "prior": "predicted", "added_to": "12"}
