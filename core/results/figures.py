@@ -377,7 +377,7 @@ def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = Fa
     if view.heads:
         words = {DECIDED: DECIDED, THROUGH: THROUGH, UNDECIDED: undecided}
         _add_key(chart, {state: name for state, name in words.items() if state in states}, colour)
-    hollow = f" (hollow: {undecided})" * (UNDECIDED in states and not view.heads)
+    hollow = f" (hollow: {UNDECIDED})" * (UNDECIDED in states and not view.heads)
     seeds = {mark.columns.get(_SEEDS, "") for mark in view.marks} if numbers else {""}
     of_all = f", {seeds.pop()}" if len(seeds) == 1 and "" not in seeds else ""
     title = f"Points gained over {plotly_text(view.reference)}{of_all}{hollow}"

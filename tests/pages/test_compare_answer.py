@@ -74,10 +74,7 @@ def test_the_answer_comes_first(open_page: Open, finished: Filled) -> None:
     assert copied_scores(app).strip() == printed.stdout.strip()
     app.selectbox(key="to").select("STL").run()
     (forest,) = figures(app, "compare_forest")
-    assert (
-        forest["layout"]["xaxis"]["title"]["text"]
-        == "Points gained over STL (hollow: undecided after correction)"
-    )
+    assert forest["layout"]["xaxis"]["title"]["text"] == "Points gained over STL (hollow: undecided)"
 
 
 def test_one_seed_is_not_enough_and_one_click_launches_the_others(
