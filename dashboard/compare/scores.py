@@ -20,7 +20,7 @@ from dashboard.shared.downloads import copy_table, report_button, show_table
 from dashboard.shared.selection import switch
 from dashboard.shared.states import show_note
 from dashboard.text import escape
-from jobs.reports.render import best, score_sheet, with_published
+from jobs.reports.render import best, higher, score_sheet, with_published
 
 
 def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
@@ -54,7 +54,7 @@ def summary_table(table: ResultTable, compared: ComparedRuns) -> None:
     alt = "Mean and standard deviation over seeds, by configuration and task"
     show_table(replace(sheet, head=head), alt=alt)
     rule = f"Bold: {escape(best(table))} " * bool(table.bold)
-    bold = f" {rule.rpartition(': p over')[0]}." * bool(rule)
+    bold = f" Bold: {escape(f'{higher(table)}.')}" * bool(table.bold)
     number = "" if ours.hides_n else " (their number)"
     st.caption(
         f"Percent, mean ± standard deviation over seeds{number}.{bold}",

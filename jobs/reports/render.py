@@ -42,7 +42,8 @@ from jobs.reports.parts import (
     score_entry,
 )
 
-BEST = "higher than each other row: p over the seeds that both have, corrected for all pairs of rows (Holm)."
+_HIGHER = "higher than each other row"
+BEST = f"{_HIGHER}: p over the seeds that both have, corrected for all pairs of rows (Holm)."
 """The meaning of a bold score where all pairs of rows are compared."""
 
 
@@ -50,8 +51,12 @@ def best(table: ResultTable) -> str:
     """The meaning of a bold score."""
     if table.baseline is None:
         return BEST
-    base = table.row(table.baseline).name
-    return f"higher than {base}: p over the seeds that both have, corrected for all rows (Holm)."
+    return f"{higher(table)}: p over the seeds that both have, corrected for all rows (Holm)."
+
+
+def higher(table: ResultTable) -> str:
+    """What a bold score is higher than: `higher than MTL`."""
+    return _HIGHER if table.baseline is None else f"higher than {table.row(table.baseline).name}"
 
 
 def row_label(row: ResultRow, *, whole: bool = False) -> str:
