@@ -1,7 +1,7 @@
 """Filling the form from a preset, past runs or a link, and writing it as a link and as a command.
 
 The link is written by hand instead of by `bind="query-params"`: bound widgets would leave a dozen parameters
-on all other pages, and a key per corpus has no place in a link (docs/adr/0013-launch-link.md).
+on all other pages, and a key per corpus has no place in a link.
 """
 
 from __future__ import annotations

@@ -28,9 +28,10 @@ def files() -> dict[str, Path]:
 
 
 def docs_link(page: str) -> str:
-    """A Markdown link to the section on a page, empty where the docs have none."""
-    has_section = _OF_PAGES in files() and section(_OF_PAGES, page.lower())
-    return f"[Docs]({_address(_OF_PAGES, page.lower())})" if has_section else ""
+    """Markdown links to the section on a page and to the terms of all pages; empty without docs of it."""
+    if not (_OF_PAGES in files() and section(_OF_PAGES, page.lower())):
+        return ""
+    return f"[Docs]({_address(_OF_PAGES, page.lower())}) · [Terms]({_address(_OF_PAGES, 'terms')})"
 
 
 def file_link(file: str) -> str:

@@ -35,8 +35,9 @@ def opened(**query: str) -> str:
 @pytest.mark.parametrize("page", page_names())
 def test_each_page_has_a_section(page: str) -> None:
     """tests/pins holds that the link stands below the title of each page."""
-    ((file,), (anchor,)) = parse_qs(_LINK.findall(docs.docs_link(page.capitalize()))[0]).values()
-    assert docs.section(file, anchor).startswith(f"## {page.capitalize()}\n")
+    for heading, link in zip((page.capitalize(), "Terms"), _LINK.findall(docs.docs_link(page)), strict=True):
+        ((file,), (anchor,)) = parse_qs(link).values()
+        assert docs.section(file, anchor).startswith(f"## {heading}\n")
 
 
 def test_every_list_of_pages_is_that_of_the_navigation() -> None:
