@@ -199,15 +199,15 @@ class _Entry:
     fields: Collection[str] = ()
 
 
-_ONE: tuple[_Rows, ...] = ("runs",)
-_SEVERAL: tuple[_Rows, ...] = ("configurations",)
+_RUNS: tuple[_Rows, ...] = ("runs",)
+_CONFIGURATIONS: tuple[_Rows, ...] = ("configurations",)
 _COLUMNS = (
     _Entry("Problem", lambda lines, _: _problems(lines), has_value=lambda line: line.problem),
     _Entry("State", lambda lines, _: _states(lines)),
     _Entry("Done", lambda lines, _: _shares_done(lines), has_value=lambda line: line.is_active),
-    _Entry("Seeds", _seeds, rows=_SEVERAL),
-    _Entry("Run", lambda lines, _: _numbers([line.run for line in lines]), rows=_ONE),
-    _Entry("Seed", lambda lines, _: _numbers([line.config.seed for line in lines]), rows=_ONE),
+    _Entry("Seeds", _seeds, rows=_CONFIGURATIONS),
+    _Entry("Run", lambda lines, _: _numbers([line.run for line in lines]), rows=_RUNS),
+    _Entry("Seed", lambda lines, _: _numbers([line.config.seed for line in lines]), rows=_RUNS),
     _Entry("λ", lambda lines, _: _lambdas(lines)),
     _Entry("Share", lambda lines, _: _shares_of_data(lines), fields=("fraction",)),
     _Entry("Encoder", lambda lines, _: _encoders(lines), fields=("encoder", "encoder_training")),

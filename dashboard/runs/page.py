@@ -58,7 +58,7 @@ def _tables() -> set[int]:
     page = page_of(store, runs, grouped=shown.grouped, sort=search.sort, page=table.page_asked(), tasks=tasks)
     if page.tables:
         with shown.counts:
-            table.found(page)
+            table.counts_and_pages(page)
         table.run_tables(page, shown.split, shown.menu, shown.note)
     else:
         table.nothing_found(is_filtered=bool(search.text.strip()))

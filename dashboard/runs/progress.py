@@ -53,8 +53,8 @@ def in_progress(store: Store) -> None:
         progress_rows(rows, key="runs_in_progress", opened=lambda run: table.open_runs([run]), stopped=_stop)
     more = (sweeps, "sweep", "sweeps"), (training, "run", "runs")
     more_texts = [
-        plural(len(every) - _MOST_SHOWN, f"more {one}", f"more {several}")
-        for every, one, several in more
+        plural(len(every) - _MOST_SHOWN, f"more {singular}", f"more {plural_word}")
+        for every, singular, plural_word in more
         if len(every) > _MOST_SHOWN
     ]
     if more_texts:

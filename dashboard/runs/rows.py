@@ -83,7 +83,7 @@ class _Known:
         if kept is None:
             kept = decisive, _grouped(runs, conditions, grouped=grouped)
         with self._lock:
-            self._kept = [kept, *(one for one in self._kept if one is not kept)][:_KEPT]
+            self._kept = [kept, *(other for other in self._kept if other is not kept)][:_KEPT]
         return kept[1]
 
 
@@ -93,21 +93,21 @@ rows_of = _Known().rows
 def _grouped(runs: Sequence[Run], conditions: Mapping[int, Conditions], *, grouped: bool) -> Rows:
     known, _ = readable(runs, conditions)
     texts, known_ids = text_names(known, conditions), {run.id for run in known}
-    by_one = by_configuration(runs)
+    configurations = by_configuration(runs)
     rows = []
-    for of_one in by_one.values() if grouped else [[run] for run in runs]:
-        kept = [run for run in of_one if run.id in known_ids]
+    for row_runs in configurations.values() if grouped else [[run] for run in runs]:
+        kept = [run for run in row_runs if run.id in known_ids]
         for condition, alike in by_conditions(kept, conditions, texts).items():
             text = next((texts[run.id] for run in alike if run.id in texts), "")
             rows.append(Row(alike, condition, text))
-        if others := [run for run in of_one if run.id not in known_ids]:
+        if others := [run for run in row_runs if run.id not in known_ids]:
             rows.append(Row(others, is_readable=False))
     families: dict[Family, list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
         if row.is_readable and any(run.state is RunState.SUCCEEDED for run in row.runs):
             families[row.family].append(place)
     places = {run.id: place for place, run in enumerate(runs)}
-    return Rows([[places[run.id] for run in row.runs] for row in rows], rows, len(by_one), families)
+    return Rows([[places[run.id] for run in row.runs] for row in rows], rows, len(configurations), families)
 
 
 def sorted_places(

@@ -138,8 +138,8 @@ def _test_scores(store: Store, run: Run, scores: Sequence[StoredScore]) -> None:
     means = _means([*by_task.values(), *of_seeds])
     if by_task and run.state is RunState.SUCCEEDED and run.problem is None:
         others = {task: [score.score for score in of_seeds if _is_of(score, task)] for task in by_task}
-        own = {task: score.score for task, score in by_task.items() if score.is_defined}
-        show_answer(run_answer(run, own, others, dev_curves_of(run, seeds)), key="run", help=ABOUT)
+        test_scores = {task: score.score for task, score in by_task.items() if score.is_defined}
+        show_answer(run_answer(run, test_scores, others, dev_curves_of(run, seeds)), key="run", help=ABOUT)
     with st.container(horizontal=True, gap="medium", key="run_scores"):
         for task in filter(by_task.__contains__, tasks_of(run, scores)):
             name = by_task[task].score_name

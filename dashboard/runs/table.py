@@ -18,7 +18,7 @@ from core.store import Run, Store
 from core.wording import ago, capitalised, plural
 from dashboard.components.run_table import Column, RunLine, run_table
 from dashboard.runs.columns import FIELDS_SHOWN, columns_of
-from dashboard.runs.views import SEPARATOR, SPLITS, Page, Table, sorts
+from dashboard.runs.views import SPLITS, Page, Table, sorts
 from dashboard.shared.delivery import fragment
 from dashboard.shared.downloads import data_table
 from dashboard.shared.longer import train_longer
@@ -144,7 +144,7 @@ def listed_runs(store: Store, wanted: RunFilter, *, only_chosen: bool) -> list[R
     return [run for run in runs if wanted.matches(run)] if wanted.terms else runs
 
 
-def found(page: Page) -> None:
+def counts_and_pages(page: Page) -> None:
     """Draws how much was found, and the other pages."""
     st.session_state[_ASKED] = st.query_params.to_dict()
     counts = f"{plural(page.configurations, 'configuration')}, {plural(page.runs, 'run')}."
@@ -198,8 +198,6 @@ def run_tables(
         (note or st).caption(
             f"{capitalised(' or '.join(splits))} scores in percent{', mean ± SD (number of seeds)' * spread}."
             + " Bold: higher than each other method." * is_bold
-            + " Full ink in a heading: not the same in all groups of its corpus."
-            * any(table.apart for table in page.tables)
         )
     for table, wanted, names in drawn:
         lines = [
@@ -210,12 +208,12 @@ def run_tables(
         of_split = f"{table.split(split)} scores" * (len(splits) > 1 and bool(table.measures))
         first = table.lines[0].config
         data = f"{first.corpus} {first.fraction}" if table.is_readable else ""
-        parts = (*table.shared.split(SEPARATOR), table.measure, of_split)
+        parts = filter(None, (*table.shared, table.measure, of_split))
         run_table(
             lines,
             wanted,
             title=table.corpus,
-            about=[(part, part in table.apart) for part in parts if part],
+            about=sorted(((part, part in table.apart) for part in parts), key=lambda about: not about[1]),
             when=ago(max(line.newest for line in table.lines)),
             alt=f"{kind} on {table.corpus}, their scores and states",
             key=f"runs_table_{zlib.crc32(data.encode())}",

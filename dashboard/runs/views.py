@@ -54,8 +54,6 @@ SORTS: Mapping[str, str] = {
 }
 """The orders of every store, by their name in the URL. `SPLIT-TASK` is one for each split and task."""
 _BY_AGE = ("new", "old")
-SEPARATOR = " · "
-"""Between the texts on the common settings of a table."""
 
 
 @dataclass(frozen=True)
@@ -151,16 +149,17 @@ class Line:
 @dataclass(frozen=True)
 class Table:
     """The lines of one share of a corpus: scores after training on other data are no scores to compare.
-    `shared` is a text on their common settings, `apart` its parts that tables on the same data do
-    not share. `tasks` are in the order of the store, `measures` names the
-    scores of each task. `beyond` are lines on other pages of the families of these lines; families of more
-    than `MOST_TESTED` lines (`untested`) have none, and no best line.
+
+    `shared` are texts on their common settings, `apart` those that not all tables of the corpus have.
+    `tasks` are in the order of the store, `measures` names the scores of each task. `beyond` are lines on
+    other pages of the families of these lines; families of more than `MOST_TESTED` lines (`untested`) have
+    none, and no best line.
 
     Runs that cannot be read (`core.results.samples.readable`) have a table of their own, without scores.
     """
 
     corpus: str
-    shared: str
+    shared: tuple[str, ...]
     tasks: tuple[str, ...]
     lines: tuple[Line, ...]
     measures: Mapping[str, str]
@@ -304,12 +303,12 @@ def page_of(
         measures = {task: " or ".join(of_task) for task, of_task in scored_by.items()}
         others = tuple(line(row) for row in beyond if row.family[:2] == (corpus, share))
         no_best = frozenset(family[1:] for family in untested if family[:2] == (corpus, share))
-        title, untold = titles[corpus], {"learn"} if len(relations) < 2 else set()
+        title, hidden = titles[corpus], {"learn"} if len(relations) < 2 else set()
         if counts[corpus] > 1:
-            title, untold = f"{title} · {field_text('fraction', share)}", untold | {"fraction"}
-        shared = _shared_text(configs, columns, untold)
+            title, hidden = f"{title} · {field_text('fraction', share)}", hidden | {"fraction"}
+        shared = _shared_settings(configs, columns, hidden)
         tables.append(Table(title, shared, tuple(columns), lines, measures, beyond=others, untested=no_best))
-    tables = _told_apart(tables)
+    tables = _with_apart(tables)
     if unreadable := [row.runs for row in shown if not row.is_readable]:
         lines = tuple(
             replace(
@@ -326,14 +325,14 @@ def page_of(
             )
             for row in unreadable
         )
-        tables.append(Table(capitalised(UNREADABLE), "", (), lines, {}, is_readable=False))
+        tables.append(Table(capitalised(UNREADABLE), (), (), lines, {}, is_readable=False))
     return Page(tuple(tables), page, pages, rows.configurations, len(runs))
 
 
 def _in_sweeps(rows: Sequence[Row]) -> list[Row]:
     """Rows by age, with those launched together, which are of one age, in the order of the paradigms."""
     sweeps = groupby(rows, lambda row: row.runs[0].sweep or row.runs[0].id)
-    return [row for _, of_one in sweeps for row in sorted(of_one, key=_paradigm_place)]
+    return [row for _, of_sweep in sweeps for row in sorted(of_sweep, key=_paradigm_place)]
 
 
 def _paradigm_place(row: Row) -> int:
@@ -425,37 +424,36 @@ def _data_title(corpus: str) -> str:
     return f"{corpus_name(corpus, hidden=('dev',))} · {plural(int(dev), 'dev sentence')}"
 
 
-def _told_apart(tables: Sequence[Table]) -> list[Table]:
+def _with_apart(tables: Sequence[Table]) -> list[Table]:
     """The tables with the parts of `shared` that not all tables of their corpus have."""
-    by_corpus: dict[str, list[set[str]]] = defaultdict(list)
     corpora = [table.lines[0].config.corpus.partition("?")[0] for table in tables]
+    by_corpus: dict[str, list[set[str]]] = defaultdict(list)
     for corpus, table in zip(corpora, tables, strict=True):
-        by_corpus[corpus].append(set(table.shared.split(SEPARATOR)))
-    told = []
-    for corpus, table in zip(corpora, tables, strict=True):
-        every = by_corpus[corpus]
-        parts = table.shared.split(SEPARATOR)
-        apart = frozenset(part for part in parts if not all(part in one for one in every))
-        told.append(replace(table, apart=apart))
-    return told
+        by_corpus[corpus].append(set(table.shared))
+    return [
+        replace(table, apart=frozenset(table.shared) - set.intersection(*by_corpus[corpus]))
+        for corpus, table in zip(corpora, tables, strict=True)
+    ]
 
 
-def _shared_text(configs: Sequence[RunConfig], tasks: Sequence[str], untold: Collection[str]) -> str:
-    """The settings that all these configurations of one corpus share: `pos, ner · minilm · 3 epochs`.
-    Without the fields `untold`.
+def _shared_settings(
+    configs: Sequence[RunConfig], tasks: Sequence[str], hidden: Collection[str]
+) -> tuple[str, ...]:
+    """The settings that all these configurations of one corpus share: `pos, ner`, `minilm`, `3 epochs`.
+
+    Without the fields `hidden`.
     """
     learned = {config.learned for config in configs if config.paradigm == "mrn"}
     orders = {config.tasks for config in configs if config.paradigm != "stl"} or {tuple(tasks)}
     # As the columns of scores are ordered.
-    together = {tuple(sorted(of_one, key=list(tasks).index)) for of_one in orders}
-    shares = {config.fraction for config in configs if config.fraction < 1 and "fraction" not in untold}
+    task_sets = {tuple(sorted(order, key=list(tasks).index)) for order in orders}
+    shares = {config.fraction for config in configs if config.fraction < 1 and "fraction" not in hidden}
     encoders = {(config.encoder, config.encoder_training) for config in configs}
     epochs = {config.epochs for config in configs}
-    parts = [
-        *(field_texts("tasks", [value])[0] for value in together if len(together) == 1),
+    return (
+        *(field_texts("tasks", [value])[0] for value in task_sets if len(task_sets) == 1),
         *(field_text("fraction", share) for share in shares if len(shares) == 1),
         *(encoder_title(field_text("encoder", name), how) for name, how in encoders if len(encoders) == 1),
-        *(field_text("learn", modes) for modes in learned if len(learned) == 1 and "learn" not in untold),
+        *(field_text("learn", modes) for modes in learned if len(learned) == 1 and "learn" not in hidden),
         *(plural(count, "epoch") for count in epochs if len(epochs) == 1),
-    ]
-    return SEPARATOR.join(parts)
+    )
