@@ -44,7 +44,7 @@ class BucketDifference:
     paired    the difference over these seeds
     p         of approximate randomisation over sentences, corrected for all buckets; None without test
     joint     `joint_p`, corrected too
-    through   the bucket through which a decided difference is seen: without its items it is undecided
+    explained_by   the bucket that explains a decided difference: without its items it is undecided
     """
 
     bucket: Bucket
@@ -54,7 +54,7 @@ class BucketDifference:
     paired: PairedDifference
     p: float | None
     joint: float | None
-    through: Bucket | None = None
+    explained_by: Bucket | None = None
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -74,13 +74,14 @@ class BucketDifference:
 
     @property
     def is_named(self) -> bool:
-        """Whether it is decided, and not through another bucket."""
-        return self.verdict != UNDECIDED and self.through is None
+        """Whether it is decided, and no other bucket explains it."""
+        return self.verdict != UNDECIDED and self.explained_by is None
 
     @property
     def verdict_text(self) -> str:
-        """`higher`, `higher (through words unseen in training)`."""
-        return self.verdict if self.through is None else f"{self.verdict} (through {self.through.phrase})"
+        """`higher`, `higher (explained by words unseen in training)`."""
+        by = "" if self.explained_by is None else f" (explained by {self.explained_by.phrase})"
+        return f"{self.verdict}{by}"
 
     @property
     def in_points(self) -> str:
@@ -136,7 +137,7 @@ def bucket_differences(pairs: PairedItems, rounds: int | None = None) -> list[Bu
         for place in list(decided):
             left, before = part.differences[place], by_place[place]
             if before is not None and (left is None or left.verdict != before.verdict):
-                by_place[place] = replace(before, through=pairs.buckets[best])
+                by_place[place] = replace(before, explained_by=pairs.buckets[best])
                 decided.remove(place)
     return [each for each in by_place.values() if each is not None]
 
@@ -264,8 +265,11 @@ def where_headline(task: str, a: str, b: str, differences: Sequence[BucketDiffer
             texts.append(f"{len(of_verdict) - _MOST_NAMED} more")
         if texts:
             parts.append(f"{verb} with {all_of(texts)}")
-    through = [each.bucket.phrase for each in differences if each.through is not None]
-    others = [f"{len(through) - _MOST_NAMED} more"] * (len(through) > _MOST_NAMED)
-    explained = f"{all_of([*through[:_MOST_NAMED], *others])} are undecided, as elsewhere."
-    rest = f"Apart from {'those' if len(named) > 1 else 'that'}, differences with {explained}"
-    return f"On {task} {a} {' and '.join(parts)}.", rest if through else "Elsewhere undecided."
+    explained = [each.bucket.phrase for each in differences if each.explained_by is not None]
+    more = [f"{len(explained) - _MOST_NAMED} more"] * (len(explained) > _MOST_NAMED)
+    explain = "These explain" if len(named) > 1 else "This explains"
+    what = f"the difference{'s' * (len(explained) > 1)} with {all_of([*explained[:_MOST_NAMED], *more])}"
+    rest = [f"{explain} {what}."] * bool(explained)
+    if any(each.verdict == UNDECIDED for each in differences):
+        rest.append("All others are undecided.")
+    return f"On {task} {a} {' and '.join(parts)}.", " ".join(rest)

@@ -34,7 +34,7 @@ from core.results.table import MEAN_OF_TASKS, ResultTable
 from core.results.where import Where
 from core.wording import capitalised, p_text, percent, plural, signed_points, spread_text, without_shared
 
-DECIDED, THROUGH = "more than chance", "explained by another bucket"
+DECIDED, EXPLAINED = "decided", "explained by another bucket"
 _VERDICT, _P, _SEEDS = "verdict", "p", "seeds"
 RARE = "rarer labels"
 """A target of a forest that is drawn as a diamond, as MEAN_OF_TASKS is: a mean over rarer labels, no task."""
@@ -44,7 +44,7 @@ RARE = "rarer labels"
 class Mark:
     """One difference in a forest plot, in points: its interval, the text under the pointer, its verdict.
 
-    `columns` has its verdict and its numbers by their heads, for a forest that writes them. `is_through`:
+    `columns` has its verdict and its numbers by their heads, for a forest that writes them. `is_explained`:
     another row explains it, though it is decided.
     """
 
@@ -56,17 +56,12 @@ class Mark:
     hover: str
     verdict: str
     columns: Mapping[str, str] = field(default_factory=dict)
-    is_through: bool = False
+    is_explained: bool = False
 
     @property
     def state(self) -> str:
-        """What its filling says: DECIDED, THROUGH or UNDECIDED."""
-        return UNDECIDED if self.verdict in (UNDECIDED, "") else THROUGH if self.is_through else DECIDED
-
-    @property
-    def is_decided_alone(self) -> bool:
-        """Whether its own interval, which no correction widens, leaves 0 out."""
-        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+        """What its filling says: DECIDED, EXPLAINED or UNDECIDED."""
+        return UNDECIDED if self.verdict in (UNDECIDED, "") else EXPLAINED if self.is_explained else DECIDED
 
     @classmethod
     def from_comparison(cls, difference: Comparison, row: int, target: str, hover: str) -> Mark:
@@ -147,7 +142,7 @@ def where_forest(apart: Where, hover: Callable[[BucketDifference], str]) -> Fore
             continue
         low, high = (100 * end for end in each.interval) if each.interval else (None, None)
         mark = Mark(place, apart.delta.task, 100 * each.paired.mean, low, high, hover(each), each.verdict)
-        marks.append(replace(mark, is_through=each.through is not None))
+        marks.append(replace(mark, is_explained=each.explained_by is not None))
     return Forest(
         tuple(each if isinstance(each, str) else each.bucket.name for each in rows),
         (apart.delta.task,),
@@ -372,11 +367,8 @@ def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = Fa
         used[colour] += 1
         _add_target(chart, view, target, offset, name=short[target], colour=colour, shape=shape)
     states = {mark.state for mark in view.marks}
-    corrected = any(mark.state == UNDECIDED and mark.is_decided_alone for mark in view.marks)
-    undecided = f"{UNDECIDED} after correction" if corrected else UNDECIDED
     if view.heads:
-        words = {DECIDED: DECIDED, THROUGH: THROUGH, UNDECIDED: undecided}
-        _add_key(chart, {state: name for state, name in words.items() if state in states}, colour)
+        _add_key(chart, [state for state in (DECIDED, EXPLAINED, UNDECIDED) if state in states], colour)
     hollow = f" (hollow: {UNDECIDED})" * (UNDECIDED in states and not view.heads)
     seeds = {mark.columns.get(_SEEDS, "") for mark in view.marks} if numbers else {""}
     of_all = f", {seeds.pop()}" if len(seeds) == 1 and "" not in seeds else ""
@@ -457,22 +449,22 @@ def _below(texts: Mapping[str, str], y: float) -> dict[str, Any]:
     }
 
 
-def _add_key(chart: Chart, names: Mapping[str, str], colour: str) -> None:
-    """Adds what the fillings of marks say to the legend, by state."""
-    for state, name in names.items():
+def _add_key(chart: Chart, states: Sequence[str], colour: str) -> None:
+    """Adds what the fillings of marks say to the legend: their states."""
+    for state in states:
         symbol, filling = (
             "circle-open" if state == UNDECIDED else "circle",
-            MUTED if state == THROUGH else colour,
+            MUTED if state == EXPLAINED else colour,
         )
         marker = {"size": _mark_size(state), "symbol": symbol, "color": filling}
-        marker |= {"line": {"width": 1.6, "color": MUTED if state == THROUGH else colour}}
-        chart.add("scatter", x=[None], y=[None], name=name, mode="markers", marker=marker)
+        marker |= {"line": {"width": 1.6, "color": MUTED if state == EXPLAINED else colour}}
+        chart.add("scatter", x=[None], y=[None], name=state, mode="markers", marker=marker)
     chart.layout["legend"] = LEGEND_ON_TOP | {"itemclick": False, "itemdoubleclick": False}
 
 
 def _mark_size(state: str) -> int:
     """What another row explains is small, and so told from what is decided by more than its colour."""
-    return 6 if state == THROUGH else 9
+    return 6 if state == EXPLAINED else 9
 
 
 def _add_target(
@@ -483,7 +475,7 @@ def _add_target(
         (mark for mark in view.marks if mark.target == target), key=lambda mark: mark.state == UNDECIDED
     )
     symbols = [f"{shape}-open" if mark.state == UNDECIDED else shape for mark in marks]
-    fillings: Any = [MUTED if mark.state == THROUGH else colour for mark in marks] if view.heads else colour
+    fillings: Any = [MUTED if mark.state == EXPLAINED else colour for mark in marks] if view.heads else colour
     marker = {"size": 9, "symbol": symbols, "color": fillings, "line": {"width": 1.6, "color": fillings}}
     if view.heads:
         marker["size"] = [_mark_size(mark.state) for mark in marks]

@@ -38,7 +38,7 @@ ERRORS, SCHEME = "errors", "F1 scheme"
 """What stands for a feature where a row is a kind of error, or a scheme of F1."""
 WHERE_COLUMNS = (
     "data", "configuration", "baseline", "task", "split", "feature", "bucket", "items", "a", "b",
-    "difference", "low", "high", "seeds", "p_sentences_holm", "p_holm", "verdict", "through",
+    "difference", "low", "high", "seeds", "p_sentences_holm", "p_holm", "verdict", "explained_by",
 )  # fmt: skip
 
 
@@ -145,7 +145,7 @@ class Where:
                     "p_sentences_holm": each.p,
                     "p_holm": each.joint,
                     "verdict": each.verdict,
-                    "through": each.through and each.through.phrase,
+                    "explained_by": each.explained_by and each.explained_by.phrase,
                 }
             )
         for feature, figures in ((ERRORS, self.kinds), (SCHEME, self.schemes)):

@@ -119,12 +119,11 @@ def _forest(apart: Where) -> None:
     if clicked is not None and not isinstance(each := rows[round(clicked.y)], str):
         st.session_state[_BUCKET] = each.bucket.phrase
     st.caption(
-        "Click a mark to read its sentences.",
+        "Click a mark to read its sentences. Verdicts are corrected for all buckets, intervals are not.",
         help="Points, paired by seed, with the 95% interval over seeds. "
         f"A bucket holds {apart.items} that have something in common; buckets overlap. "
-        "More than chance: over seeds and over sentences, "
-        "corrected for all buckets (Holm). Explained by another bucket: undecided without the "
-        f"{apart.items} that it shares with that one.",
+        "Decided: more than chance over seeds and over sentences, after Holm's correction. Explained by "
+        f"another bucket: decided, but no longer without the {apart.items} of that one.",
     )
 
 

@@ -431,7 +431,7 @@ def _with_apart(tables: Sequence[Table]) -> list[Table]:
     for corpus, table in zip(corpora, tables, strict=True):
         by_corpus[corpus].append(set(table.shared))
     return [
-        replace(table, apart=frozenset(table.shared) - set.intersection(*by_corpus[corpus]))
+        replace(table, apart=frozenset(table.shared) - by_corpus[corpus][0].intersection(*by_corpus[corpus]))
         for corpus, table in zip(corpora, tables, strict=True)
     ]
 

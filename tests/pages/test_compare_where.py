@@ -63,27 +63,27 @@ def test_the_planted_bucket_is_named_drawn_and_copied(open_page: Open, laborator
     printed = CliRunner().invoke(command_line, ["compare", "--where", "--task", "ner"])
     assert printed.exit_code == 0, printed.output
     headline = printed.stdout.splitlines()[0]
-    gains, others = headline.split(" Apart ")
+    gains, others = headline.split(" This explains ")
     assert "with words unseen in training (+" in gains
-    assert f"**{gains}** Apart {others}" in words(app)
+    assert f"**{gains}** This explains {others}" in words(app)
     (forest,) = figures(app, "where_forest")
     rows, (trace, *key) = forest["layout"]["yaxis"]["ticktext"], forest["data"]
     names = [rows[round(place)] for place in trace["y"]]
     assert rows[:2] == ["<b>How often seen</b>", "unseen"]
     # Each state of the key is a filling that some marks have, and one bucket is decided by itself.
     of_state = {each["name"]: (each["marker"]["symbol"], each["marker"]["color"]) for each in key}
-    states = ["more than chance", "explained by another bucket", "undecided after correction"]
+    states = ["decided", "explained by another bucket", "undecided"]
     assert list(of_state) == states
     looks = list(zip(trace["marker"]["symbol"], trace["marker"]["color"], strict=True))
     assert set(looks) == set(of_state.values())
-    by_itself = of_state["more than chance"]
+    by_itself = of_state["decided"]
     assert [name for name, look in zip(names, looks, strict=True) if look == by_itself] == ["unseen"]
-    assert others.startswith("from that, differences with ")
+    assert others.startswith("the differences with ")
     (hover,) = [text for text in trace["text"] if text.startswith("words unseen in training: higher, +")]
     assert "spans, 5 seeds" in hover
     assert "MTL " in hover
     (helped,) = [caption for caption in app.caption if caption.value.startswith("Click a mark")]
-    assert "Explained by another bucket: undecided without the spans" in helped.help
+    assert "Explained by another bucket: decided, but no longer without the spans" in helped.help
     # What another bucket explains is a smaller mark than what is decided by itself.
     sizes = dict(zip(trace["marker"]["color"], trace["marker"]["size"], strict=True))
     assert sizes[of_state["explained by another bucket"][1]] < sizes[by_itself[1]]

@@ -189,13 +189,6 @@ class TestViews:
         assert [list(trace["marker"]["symbol"]) for trace in chart.data] == [["circle", "circle"]] * 3
         assert chart.layout["yaxis"]["range"] == (1.5, -0.5)
 
-    @pytest.mark.parametrize(("low", "words"), [(-1.0, "undecided"), (0.5, "undecided after correction")])
-    def test_an_interval_beside_0_is_said_not_to_be_corrected(self, low: float, words: str) -> None:
-        mark = Mark(0, MEAN, 1.0, low, 2.0, "", "undecided")
-        view = Forest(("a",), (MEAN,), "MTL", (mark,), heads=frozenset({0}))
-        (*_, key) = forest_chart(view, {}).data
-        assert key.name == words
-
 
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch, open_page: Open) -> Open:

@@ -109,11 +109,11 @@ def test_the_headline_names_the_planted_gain_alone() -> None:
     assert [each.bucket.phrase for each in decided if each.is_named] == [UNSEEN]
     sentence, others = where_headline("pos", "MRN", "MTL", found)
     assert re.fullmatch(rf"On pos MRN gains over MTL with {UNSEEN} \(\+[\d.]+\)\.", sentence)
-    explained = [each.bucket.phrase for each in found if each.through is not None]
-    apart = r"Apart from that, differences with .* are undecided, as elsewhere\."
-    assert re.fullmatch(apart if explained else r"Elsewhere undecided\.", others)
+    explained = [each.bucket.phrase for each in found if each.explained_by is not None]
+    explains = r"This explains the differences? with [^.]*\. "
+    assert re.fullmatch(rf"{explains * bool(explained)}All others are undecided\.", others)
     for each in decided:
-        assert each.is_named or "through words unseen in training" in each.verdict_text
+        assert each.is_named or "explained by words unseen in training" in each.verdict_text
     mirror = simulated(1, 1.0, 0.03)
     turned = bucket_differences(
         PairedItems(mirror.buckets, mirror.seeds, mirror.b, mirror.a, mirror.sentences), 999
