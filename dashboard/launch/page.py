@@ -10,7 +10,7 @@ from dashboard.launch.address import fill_in_pairs, open_link, write_link
 from dashboard.launch.draft import plan
 from dashboard.launch.form import form
 from dashboard.launch.paradigms import paradigms
-from dashboard.launch.plan import launch_plan, stored_runs
+from dashboard.launch.plan import SEEN, is_first_look, is_new_store, launch_plan, stored_runs
 from dashboard.shared import resources
 from dashboard.shared.newcomers import launch_button
 from dashboard.shared.presets import QUESTIONS, TRY_IT, LaunchPreset
@@ -18,18 +18,13 @@ from dashboard.shared.queue import held_banner
 from dashboard.shared.selection import address_of
 from dashboard.shared.states import title
 
-_SEEN = "launch_seen"
 
-
-def cards(*, is_new: bool) -> None:
-    """A row of cards, a question each, which scrolls sideways on a narrow screen (`style.css`).
-
-    In a new store the first one is what to do.
-    """
+def cards() -> None:
+    """A row of cards, a question each, which scrolls sideways on a narrow screen (`style.css`)."""
     with st.container(horizontal=True, wrap=False, gap="small", key="launch_cards"):
         for preset in QUESTIONS:
             with st.container(border=True, height="stretch", gap="xxsmall"):
-                _card(preset, is_first=is_new and preset is TRY_IT)
+                _card(preset)
         with st.container(border=True, height="stretch", gap="xxsmall"):
             st.markdown("**Which tasks help which?**")
             st.caption("Each task chosen below alone and with each other one, STL and MTL, 5 seeds.")
@@ -37,7 +32,7 @@ def cards(*, is_new: bool) -> None:
             st.button("Fill in the form", icon=":material/edit:", key="fill_in_pairs", on_click=fill_in_pairs)
 
 
-def _card(preset: LaunchPreset, *, is_first: bool) -> None:
+def _card(preset: LaunchPreset) -> None:
     """A question with what a click trains, or the way to its answer where all of that is in the store."""
     stored = stored_runs(preset.configs)
     left = len(preset.configs) - len(stored)
@@ -49,7 +44,8 @@ def _card(preset: LaunchPreset, *, is_first: bool) -> None:
     st.space("stretch")
     if not has_answer:
         label = f"Launch {plural(left, 'more run' if stored else 'run')}" if left else f"Show {runs}"
-        launch_button(preset, "Try it" if is_first else label, primary=is_first)
+        is_first = preset is TRY_IT and is_new_store()
+        launch_button(preset, "Try it" if is_first else label, primary=is_first and is_first_look())
     elif st.button("Open Compare", icon=":material/compare_arrows:", key=f"stored_{preset.title}"):
         st.switch_page("compare/page.py", query_params=address_of(sorted(stored)))
 
@@ -61,10 +57,9 @@ title(
 )
 open_link(resources.store())
 held_banner(resources.store(), launching=True)
-is_new = not any(resources.store().counts().values())
-if is_new:
+if is_new_store():
     paradigms()
-cards(is_new=is_new)
+cards()
 
 left, right = st.columns([3, 2], gap="large")
 with left:
@@ -74,6 +69,6 @@ with right, st.container(key="launch_plan"):
     launch_plan(draft, plan(draft), slots)
 
 # Who only opens the page may want something else; who changes something in it is about to launch.
-if st.session_state.get(_SEEN):
+if SEEN in st.session_state:
     resources.expect_run()
-st.session_state[_SEEN] = True
+st.session_state[SEEN] = True

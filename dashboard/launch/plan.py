@@ -137,6 +137,8 @@ _MOST_NOTES = 20
 _LIST_HEIGHT = 388
 _LAUNCHED = "launched"
 _REUSE = "launch_reuse"
+SEEN = "launch_seen"
+"""In the session from the second run of the page on: something on it was changed."""
 
 
 def launch_plan(draft: Draft, planned: Plan, slots: Mapping[str, DeltaGenerator]) -> None:
@@ -317,8 +319,7 @@ def _button(
             st.caption(capitalised(about), text_alignment="center")
         st.button(
             label,
-            # In a new store the first card is the one thing to do.
-            type="primary" if any(resources.store().counts().values()) else "secondary",
+            type="secondary" if is_first_look() else "primary",
             icon=":material/rocket_launch:",
             disabled=disabled,
             key="launch",
@@ -326,6 +327,16 @@ def _button(
             on_click=_launch,
             args=(draft, configs, reuse),
         )
+
+
+def is_new_store() -> bool:
+    """Whether the store has no run."""
+    return not any(resources.store().counts().values())
+
+
+def is_first_look() -> bool:
+    """Whether the store is new and nothing on the page was changed: the first card is the one thing to do."""
+    return SEEN not in st.session_state and is_new_store()
 
 
 def _launch(draft: Draft, configs: Sequence[RunConfig], reuse: bool) -> None:

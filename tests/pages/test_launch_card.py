@@ -138,6 +138,9 @@ def test_try_it_queues_its_runs_and_a_second_time_shows_them(open_page: Open, wo
     assert "No estimate yet: the first run will measure it." in words(app)
     assert "Here auto takes cooccurrence: the 3 pairs of tasks share all of their words" in words(app)
     assert app.text_input(key="launch_fraction").value == "100%"
+    # Who fills in the form is about to launch that.
+    app.run()
+    assert [button.key for button in app.button if button.proto.type == "primary"] == ["launch"]
     app.button(key="preset_Does sharing help?").click().run()
     runs = Store.open().runs()
     assert [run.state for run in runs] == [RunState.QUEUED] * 20
