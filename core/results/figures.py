@@ -333,8 +333,8 @@ _FEW_TICKS = 10
 
 _GROUPED = 26
 """The height of a row under a head: its name is short."""
-_NUMBERS, _LETTER = 26, 6.2
-"""The height of a mark with its numbers in two lines, and the width of a letter of them."""
+_NUMBERS, _LETTER, _SMALL_LETTER = 26, 6.2, 4.7
+"""The height of a mark with its numbers in two lines; the width of a letter in columns, and under marks."""
 
 
 # Longer names are set on two lines.
@@ -384,10 +384,7 @@ def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = Fa
         places = [mark.row + offsets[mark.target] for mark in view.marks]
         chart.layout["annotations"] = [
             *_numbers(columns, widths, places),
-            *(
-                _below(dict(zip(columns, texts, strict=True)), y)
-                for *texts, y in zip(*columns.values(), places, strict=True)
-            ),
+            *_below(view.marks, columns, places),
         ]
     for line in sorted(view.heads) or range(len(view.rows)):
         if line == 0:
@@ -428,25 +425,40 @@ def _numbers(
     return made
 
 
-def _below(texts: Mapping[str, str], y: float) -> dict[str, Any]:
-    """The numbers of a mark under it, which `chart.js` shows on a narrow page instead of the columns."""
-    p = texts[_P]
-    # Without the head of its column p needs its name.
-    named = dict(texts) | {_P: p and f"p {p if p.startswith('<') else f'= {p}'}"}
-    return {
-        "name": "below",
-        "visible": False,
-        "text": plotly_text(" ".join(filter(None, named.values()))),
-        "bgcolor": BACKGROUND,
-        "borderpad": 0,
-        "x": 1,
-        "xref": "paper",
-        "xanchor": "right",
-        "y": y,
-        "yshift": -15,
-        "showarrow": False,
-        "font": {"size": 11, "color": TEXT},
-    }
+def _below(
+    marks: Sequence[Mark], columns: Mapping[str, Sequence[str]], places: Sequence[float]
+) -> list[dict[str, Any]]:
+    """The numbers under each mark, which `chart.js` shows on a narrow page instead of the columns.
+
+    Of a mark at the left they go to its right, of one at the right to its left: they stay in the chart.
+    """
+    ends = [0.0, *(end for mark in marks for end in (mark.points, mark.low, mark.high) if end is not None)]
+    least, width = min(ends), max(ends) - min(ends) or 1.0
+    made = []
+    for mark, y, *texts in zip(marks, places, *columns.values(), strict=True):
+        by_head = dict(zip(columns, texts, strict=True))
+        p = by_head[_P]
+        # Without the head of its column p needs its name.
+        by_head[_P] = p and f"p {p if p.startswith('<') else f'= {p}'}"
+        text = " ".join(filter(None, by_head.values()))
+        left_of_mark = (mark.points - least) / width * _SMALL_LETTER * len(text)
+        made.append(
+            {
+                "name": "below",
+                "visible": False,
+                "text": plotly_text(text),
+                "bgcolor": BACKGROUND,
+                "borderpad": 0,
+                "x": mark.points,
+                "xanchor": "left",
+                "xshift": -round(left_of_mark),
+                "y": y,
+                "yshift": -15,
+                "showarrow": False,
+                "font": {"size": 11, "color": TEXT},
+            }
+        )
+    return made
 
 
 def _add_key(chart: Chart, states: Sequence[str], colour: str) -> None:

@@ -110,17 +110,13 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
         csv_button(csv_file(frame.rename(columns=titles)), f"mrnlab-{task}-classes")
     shown = frame if detail else frame.drop(columns=[name for name in frame.columns if name in DETAIL])
     number, longest = st.column_config.NumberColumn, int(frame["Label"].str.len().max())
-    config: dict[str, Any] = {name: number(format="%.2f", width=70) for name in shown.columns[2:-1]}
-    config |= {
-        name: number(titles[name], format="%.2f", width=min(40 + 7 * len(titles[name]), 200))
-        for name in ("F1 A", "F1 B")
-    }
+    config: dict[str, Any] = {name: number(format="%.2f", width=65) for name in shown.columns[2:-1]}
     config |= {
         "Label": st.column_config.TextColumn(pinned=True, width=40 + 8 * min(longest, _LONG_LABEL)),
         "Annotated": st.column_config.ProgressColumn(
-            format="%d", min_value=0, max_value=int(frame["Annotated"].max()), width=110
+            format="%d", min_value=0, max_value=int(frame["Annotated"].max()), width=80
         ),
-        "Difference": number(help="Of F1, paired by seed."),
+        "Difference": number("A − B", width=65, help="Of F1, paired by seed."),
         "Low": number(width=70, help="95% interval of this label's difference alone."),
         "High": number(width=70, help="95% interval of this label's difference alone."),
         "p": number("p, corrected", width=90, help="Corrected for all labels (Holm)."),
@@ -134,8 +130,8 @@ def _per_class(table: ResultTable, task: str, a: ResultRow, b: ResultRow) -> Non
         alt="F1 by label of both configurations, and their difference",
     )
     st.caption(
-        "Percent, means over seeds. Difference: F1, A − B, with its 95% interval; p is corrected for all "
-        "labels (Holm), the interval is not. Click *Annotated* to sort rare labels to the top."
+        "Percent, means over seeds. A − B: of F1, with its 95% interval; p is corrected for all labels "
+        "(Holm), the interval is not. Click *Annotated* to sort rare labels to the top."
     )
 
 

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 
 from core.evaluation.comparison import HIGHER, LOWER
 from core.evaluation.costs import COST_NOTE
@@ -107,7 +107,7 @@ def difference_sheet(
     *,
     on_page: bool = False,
 ) -> Sheet:
-    """A line per row and task; on a page with remarks on verdicts and short names of tasks.
+    """A line per row and task; on a page by task under the names of rows, with remarks on verdicts.
 
     What would decide a difference has a column but on the page, which says it beside the button. Where some
     are not from the baseline, lines name both rows.
@@ -148,7 +148,18 @@ def difference_sheet(
         f"the first corrected for all {compared} on a task, the second for all differences shown (Holm).",
     )
     bold = "higher than the baseline by the corrected p over seeds."
-    return replace(sheet, bold=bold, signature=signature(table))
+    sheet = replace(sheet, bold=bold, signature=signature(table))
+    return _under_names(sheet) if on_page else sheet
+
+
+def _under_names(sheet: Sheet) -> Sheet:
+    """The table with the name of neighbouring rows as their title, and their first cell as their name."""
+    rows = [row for block in sheet.blocks for row in block.rows]
+    blocks = tuple(
+        Block(title, tuple((first.text if first else "", tuple(cells)) for _, (first, *cells) in of_title))
+        for title, of_title in groupby(rows, lambda row: row[0])
+    )
+    return replace(sheet, head=sheet.head[1:], blocks=blocks)
 
 
 def with_published(sheet: Sheet, table: ResultTable) -> Sheet:

@@ -40,8 +40,10 @@ def copied_scores(app: AppTest) -> str:
 
 
 def in_numbers(app: AppTest) -> pd.DataFrame:
-    """The table of differences."""
+    """The table of differences, a row a task, by the names that stand above their rows."""
     if app.session_state["closer"] != "differences":
         app.segmented_control(key="closer").set_value("differences").run()
     table: pd.DataFrame = sheets(app)[1]
-    return table
+    is_title = (table == "").all(axis=1).to_numpy()
+    names = pd.Series(table.index).where(is_title).ffill()
+    return table.assign(Task=table.index).set_axis(pd.Index(names), axis=0)[~is_title]
