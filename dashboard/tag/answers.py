@@ -74,10 +74,10 @@ def _on_sentences(
             {"Sentence": " ".join(sentence.tokens)}
             | {f"{task}, gold": sentence.labels[task][0] for task in schemes if task in sentence.labels}
             | {
-                f"{task}, {answer.who}" if len(answers) > 1 else task: written(said.value)
+                f"{task}, {answer.who}" if len(answers) > 1 else task: written(answered.value)
                 for task in schemes
                 for answer in answers
-                if (said := answer.sentences[number].answers.get(task)) is not None
+                if (answered := answer.sentences[number].answers.get(task)) is not None
             }
             for number, sentence in enumerate(sentences)
         ]
@@ -87,7 +87,7 @@ def _on_sentences(
             alt="What the models say of each sentence",
         )
     for answer in answers:
-        every = [said for tagged in answer.sentences for said in tagged.answers.values()]
+        every = [given for tagged in answer.sentences for given in tagged.answers.values()]
         _about_length(answer.who, configs[answer.who], every)
 
 
@@ -104,23 +104,23 @@ def _on_text(
     pair_only = is_shown and text.second is not None
     schemes = tasks_reading(schemes_of(answers), *(("pair",) if pair_only else ("text", "pair")))
 
-    def said(of: Answer) -> Answered:
+    def answered(of: Answer) -> Answered:
         return {task: of.texts[number][task] for task in schemes if task in of.texts[number]}
 
-    if not any(map(said, answers)):
+    if not any(map(answered, answers)):
         return
-    _drawn(text, said, answers, schemes, str(number), shown_texts(text) if is_shown else [])
+    _drawn(text, answered, answers, schemes, str(number), shown_texts(text) if is_shown else [])
     missing = [] if is_shown or text.second is not None else list(tasks_reading(schemes, "pair"))
     if missing:
         needs = "needs" if len(missing) == 1 else "need"
         show_note(f"{escape(all_of(missing))} {needs} a second text.")
     for answer in answers:
-        _about_length(answer.who, configs[answer.who], said(answer).values())
+        _about_length(answer.who, configs[answer.who], answered(answer).values())
 
 
 def _drawn(
     text: Sentence,
-    said: Callable[[Answer], Answered],
+    answered: Callable[[Answer], Answered],
     answers: Sequence[Answer],
     schemes: Mapping[str, str],
     key: str,
@@ -139,15 +139,15 @@ def _drawn(
     with st.container(key=f"text_answers_{key}"):
         text_answers(
             who,
-            task_answers(text, said, everyone, resources.task_colours()),
+            task_answers(text, answered, everyone, resources.task_colours()),
             shown,
-            about=text_disagreement(said, answers, schemes),
+            about=text_disagreement(answered, answers, schemes),
             key=f"answered_{key}",
         )
 
 
-def _about_length(who: str, config: RunConfig, said: Iterable[TextAnswer]) -> None:
-    if any(answer.shortened for answer in said):
+def _about_length(who: str, config: RunConfig, answers: Iterable[TextAnswer]) -> None:
+    if any(answer.shortened for answer in answers):
         text = f"{who} reads no more than max_length {config.max_length}; the end of the text is left out."
         show_note(escape(text))
 
@@ -174,22 +174,22 @@ def _lanes(
         has_spans="iob2" in schemes_of(answers).values(),
     )
     rows = marked(answers, sentences, next(iter(configs.values())).pos_score) if has_gold else []
-    said = [mistakes_in_words(rows), disagreement(answers, range(len(sentences)))]
-    answer = " ".join(filter(None, said))
-    if answer:
+    headlines = [mistakes_in_words(rows), disagreement(answers, range(len(sentences)))]
+    headline = " ".join(filter(None, headlines))
+    if headline:
         head = st.container(horizontal=True, horizontal_alignment="distribute")
         with head.container(key="answer_tag", width="content"):
-            st.markdown(unbroken(answer))
+            st.markdown(unbroken(headline))
     else:
         head = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
     with head:
-        if len(sentences) > 1 or not answer:
+        if len(sentences) > 1 or not headline:
             st.markdown(_size(sentences), width="content")
         keys = _KEYS + _SEEDS * any(of.seeds for of in answers)
         confidence = switch("Show confidence", key="confidence", help=keys)
     if len(sentences) == 1 and (leans := leanings(answers)):
         st.markdown(unbroken(leans))
-    if len(drawn) == 1:  # what is said of it stands above
+    if len(drawn) == 1:  # its disagreement stands above
         drawn = [replace(drawn[0], about="")]
     absent = undrawn(of_models)
     shown = [(mark, meaning) for mark, meaning in marks if mark not in absent]
@@ -228,7 +228,7 @@ def legend(
     parts = [
         ("thick", "all seeds agree", has_seeds),
         ("thin", "fewer seeds agree" if has_seeds else "less certain", True),
-        ("few", "no majority: the most frequent label", has_seeds),
+        ("few", "at most half of the seeds: the most frequent label", has_seeds),
         ("split", "no label leads", has_seeds),
         ("hollow", "a span of at most half of the seeds", has_seeds and has_spans),
         ("tint", f"configurations{' or seeds' * has_seeds} disagree", in_question),

@@ -137,12 +137,16 @@ def models() -> Models:
 
 @dataclass(frozen=True)
 class Given:
-    """The answers of the configurations so far, why some models cannot answer, and how many are done."""
+    """The answers of the configurations so far, and why some of the `asked` models cannot answer.
+
+    `encoders` are those of the models that have not answered.
+    """
 
     answers: Sequence[Answer]
     problems: Sequence[str]
     done: int
     asked: int
+    encoders: Sequence[str]
 
 
 def answers(chosen: Sequence[Configuration], sentences: Words, texts: Texts, *, patient: bool) -> Given:
@@ -163,13 +167,15 @@ def answers(chosen: Sequence[Configuration], sentences: Words, texts: Texts, *, 
             wait(asked.values(), _PATIENCE_S)
     problems: list[str] = []
     given: dict[int, Answer] = {}
-    for run_id, future in asked.items():
-        if not future.done():
+    encoders: list[str] = []
+    for run in runs:
+        if not asked[run.id].done():
+            encoders.append(run.config.encoder)
             continue
         try:
-            given[run_id] = future.result()
+            given[run.id] = asked[run.id].result()
         except MRNLabError as error:
-            problems.append(f"Run {run_id}: {error}")
+            problems.append(f"Run {run.id}: {error}")
     of_configurations = []
     for configuration in chosen:
         of_seeds = [
@@ -178,7 +184,7 @@ def answers(chosen: Sequence[Configuration], sentences: Words, texts: Texts, *, 
             if (parts := [given[run.id] for run in system.runs if run.id in given])
         ]
         of_configurations += [voted(configuration.who, of_seeds)] if of_seeds else []
-    return Given(of_configurations, problems, len(given) + len(problems), len(asked))
+    return Given(of_configurations, problems, len(given) + len(problems), len(asked), encoders)
 
 
 def pending() -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from core.errors import MRNLabError
+from core.recording.owner import hostname
+from core.store import RunState
 from core.tagging import text_of
 from core.wording import plural, size
 from dashboard.components.sentence import SentenceBlock, sentence
@@ -34,7 +36,8 @@ from dashboard.tag.seeds import (
     configurations,
     repeats_sentence,
 )
-from dashboard.tag.views import has_model, without_model
+from dashboard.tag.views import has_model, waiting_sentence, without_model
+from dashboard.text import escape
 
 _LOOK_S = 1.0
 
@@ -101,8 +104,10 @@ def ask() -> None:
     if pending():
         if not waited:
             st.rerun()  # from now on this part draws itself again as answers come
-        waiting = f"{given.done} of {plural(given.asked, 'model')} have answered; the others are loading."
-        st.caption(f":material/progress_activity: {waiting}")
+        training = resources.store().runs(states={RunState.RUNNING})
+        here = sum(run.owner is not None and run.owner.host == hostname() for run in training)
+        waiting = waiting_sentence(given.done, given.asked, given.encoders, here)
+        st.caption(f":material/progress_activity: {escape(waiting)}")
     if not given.answers and words:  # what is asked about, until the first model answers
         sentence([SentenceBlock(tokens, ()) for tokens in words], key="tagged")
     if given.answers:

@@ -19,22 +19,25 @@ _MOST_LABELS = 8
 
 
 def task_answers(
-    text: Sentence, said: Callable[[Answer], Answered], answers: Sequence[Answer], known: Mapping[str, str]
+    text: Sentence,
+    answered: Callable[[Answer], Answered],
+    answers: Sequence[Answer],
+    known: Mapping[str, str],
 ) -> list[TaskAnswers]:
     """Returns the answers of each system on a text or a pair, task by task.
 
     Against a gold label what is wrong is outlined; without one, what differs from the first.
     """
-    given = [said(answer) for answer in answers]
+    given = [answered(answer) for answer in answers]
     tasks, colour = ordered([task for task in schemes_of(answers) if any(task in of for of in given)], known)
     paired = text.second is not None
-    return [_task(task, text, said, answers, colour[task], paired=paired) for task in tasks]
+    return [_task(task, text, answered, answers, colour[task], paired=paired) for task in tasks]
 
 
 def _task(
     task: str,
     text: Sentence,
-    said: Callable[[Answer], Answered],
+    answered: Callable[[Answer], Answered],
     answers: Sequence[Answer],
     colour: str,
     *,
@@ -43,8 +46,10 @@ def _task(
     kind = KINDS[schemes_of(answers)[task]]
     of = "of the first text" if paired and kind.reads != "pair" else f"of the {kind.item}"
     gold = text.labels[task][0] if task in text.labels else ""
-    given = [said(answer).get(task) for answer in answers]
-    of_seeds = [[said(seed)[task].value for seed in answer.seeds if task in said(seed)] for answer in answers]
+    given = [answered(answer).get(task) for answer in answers]
+    of_seeds = [
+        [answered(seed)[task].value for seed in answer.seeds if task in answered(seed)] for answer in answers
+    ]
     if kind.is_number:
         low, high = next(answer.scales[task] for answer in answers if task in answer.scales)
 
@@ -117,14 +122,14 @@ def _labels(task: str, given: Sequence[TextAnswer], answers: Sequence[Answer]) -
 
 
 def text_disagreement(
-    said: Callable[[Answer], Answered], chosen: Sequence[Answer], schemes: Mapping[str, str]
+    answered: Callable[[Answer], Answered], chosen: Sequence[Answer], schemes: Mapping[str, str]
 ) -> str:
     """On which tasks the configurations or the seeds of one disagree, and how far their numbers lie apart.
     Empty for one.
     """
     who, answers = compared(chosen)
     labels, numbers, shared = [], [], False
-    given = [said(answer) for answer in answers]
+    given = [answered(answer) for answer in answers]
     for task, scheme in schemes.items():
         values = [of[task].value for of in given if task in of]
         if len(values) < 2:
@@ -133,10 +138,12 @@ def text_disagreement(
         if not KINDS[scheme].is_number:
             labels += [task] if len(set(values)) > 1 else []
         elif (apart := max(map(float, values)) - min(map(float, values))) >= 0.005:
-            numbers.append(f"{apart:.2f} apart on {task}")
+            numbers.append(f"{apart:.2f} on {task}")
     if not shared:
         return ""
-    parts = [f"disagree on {all_of(labels)}"] * bool(labels) + [f"are {all_of(numbers)}"] * bool(numbers)
+    parts = [f"disagree on {all_of(labels)}"] * bool(labels) + [f"differ by {all_of(numbers)}"] * bool(
+        numbers
+    )
     return f"The {who} {' and '.join(parts) or 'agree'}."
 
 

@@ -13,13 +13,13 @@ from core.corpora.readers.splitting import PlacedWord, joined_words
 from core.corpora.types import Sentence
 from core.errors import CorpusError
 from core.events import TaskScore
-from core.results.naming import SCORE_NAMES
+from core.results.naming import SCORE_NAMES, field_text
 from core.store.types import ACTIVE, Run, RunState
 from core.tagging import TaggedSentence, given_scores, labels_of, spans_in
 from core.tasks import KINDS, tasks_reading
 from core.tasks.confusion import BOUNDARY, BOUNDARY_AND_LABEL, LABEL, MISSED, MISTAKE_KINDS
 from core.tasks.scores import PlainScore
-from core.wording import all_of, in_words, percent, plural, which_runs
+from core.wording import all_of, any_of, capitalised, in_words, percent, plural, which_runs
 from dashboard.components.sentence import Lane, Mark, SentenceBlock, lane_kind, marks
 from dashboard.tag.seeds import SPLIT, Answer, leading, majority
 from dashboard.theme import colours
@@ -100,7 +100,7 @@ _Words = Mapping[tuple[int, int], Sequence[str]]
 
 
 def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
-    """`Both configurations agree on 3 of 5 words. STL and MTL differ on lamb. No majority in MTL on EU.`
+    """`Both configurations agree on 3 of 5 words. STL and MTL disagree on lamb.`, and where seeds do.
 
     Of several sentences or many words it says how many in each task. Empty where no task has two answers.
     """
@@ -127,25 +127,23 @@ def disagreement(chosen: Sequence[Answer], sentences: Sequence[int]) -> str:
     total = sum(len(answers[0].sentences[number].tokens) for number in sentences)
     same = total - len({*differing, *undecided})
 
-    everyone = "Both" if len(answers) == 2 else f"All {in_words(len(answers))}"
     words = "every word" if same == total else f"{same:,} of {plural(total, 'word')}"
-    said = [f"{everyone} {who} agree on {words}."]
+    headline = [f"{_every(answers)} {who} agree on {words}."]
     if differing:
         subject = "They" if who == "seeds" else all_of([of.who for of in answers if of.who in differ])
-        said.append(f"{subject} differ on {_words_in(differing, tasks, answers[0], sentences)}.")
+        headline.append(f"{subject} disagree on {_words_in(differing, tasks, answers[0], sentences)}.")
     if undecided:
-        whose = _without_majority(splits, answers)
         where = _words_in(undecided, tasks, answers[0], sentences)
-        said.append(f"No majority{whose} on {where}.")
-    return " ".join(said)
+        headline.append(f"In {_split_systems(splits, answers)} at most half of the seeds agree on {where}.")
+    return " ".join(headline)
 
 
 def leanings(answers: Sequence[Answer]) -> str:
     """On which words without a majority the most frequent labels of configurations differ.
 
-    `The most frequent labels differ: on EU (pos) NN of STL, JJ of MTL.` Of the first sentence.
+    `Their most frequent labels: EU (pos) NN in STL, JJ in MTL.` Of the first sentence.
     """
-    found = []
+    words = []
     for task in tasks_reading(schemes_of(answers), "words"):
         of_task = [answer for answer in answers if task in answer.schemes]
         for place in sorted(differing_places(of_task, task, 0)[1]):
@@ -154,34 +152,56 @@ def leanings(answers: Sequence[Answer]) -> str:
                 if (label := answer.sentences[0].tags[task][place].label) != SPLIT:
                     of_label.setdefault(label, []).append(answer.who)
             if len(of_label) > 1:
-                each = ", ".join(f"{label} of {all_of(who)}" for label, who in of_label.items())
-                found.append(f"on {answers[0].sentences[0].tokens[place]} ({task}) {each}")
-    if not found:
+                each = ", ".join(f"{label} in {all_of(who)}" for label, who in of_label.items())
+                words.append(f"{answers[0].sentences[0].tokens[place]} ({task}) {each}")
+    if not words:
         return ""
-    more = f"; on {plural(len(found) - _MOST_LEANINGS, 'more word')}" if len(found) > _MOST_LEANINGS else ""
-    return f"The most frequent labels differ: {'; '.join(found[:_MOST_LEANINGS])}{more}."
+    more = f"; and on {plural(len(words) - _MOST_LEANINGS, 'more word')}" * (len(words) > _MOST_LEANINGS)
+    return f"Their most frequent labels differ: {'; '.join(words[:_MOST_LEANINGS])}{more}."
 
 
-def _without_majority(splits: Sequence[Set[str]], answers: Sequence[Answer]) -> str:
-    """In which systems no label has a majority, from those of each word: empty for all, of many a number."""
-    if len(set(splits)) > 1:
-        return f" in {min(map(len, splits))} or more of {len(answers)} configurations"
-    named = [of.who for of in answers if of.who in splits[0]]
-    if len(named) == len(answers):
-        return ""
-    return f" in {all_of(named) if len(named) <= _MOST_SYSTEMS else f'{len(named)} configurations'}"
+def _split_systems(splits: Sequence[Set[str]], answers: Sequence[Answer]) -> str:
+    """The systems in which no label has a majority, from those of each word: `STL and MTL`.
+
+    `STL or MTL` where they are not the same for all words; of many their number.
+    """
+    named = [of.who for of in answers if any(of.who in split for split in splits)]
+    is_same = len(set(splits)) == 1
+    if is_same and len(named) == len(answers):
+        return f"{_every(answers).lower()} configurations"
+    if len(named) > _MOST_SYSTEMS:
+        return f"{in_words(len(named))} configurations" if is_same else "some configurations"
+    return all_of(named) if is_same else any_of(named)
 
 
-def _words_in(found: _Words, tasks: Sequence[str], of: Answer, sentences: Sequence[int]) -> str:
+def _every(answers: Sequence[Answer]) -> str:
+    return "Both" if len(answers) == 2 else f"All {in_words(len(answers))}"
+
+
+def _words_in(tasks_of_words: _Words, tasks: Sequence[str], of: Answer, sentences: Sequence[int]) -> str:
     """The words, with their tasks where these are not all; of several sentences or many words the counts."""
-    if len(sentences) > 1 or len(found) > _MOST_WORDS_NAMED:
-        counts = Counter(task for in_tasks in found.values() for task in in_tasks)
+    if len(sentences) > 1 or len(tasks_of_words) > _MOST_WORDS_NAMED:
+        counts = Counter(task for in_tasks in tasks_of_words.values() for task in in_tasks)
         return all_of([f"{plural(counts[task], 'word')} in {task}" for task in tasks if counts[task]])
     named = [
         of.sentences[number].tokens[place] + f" ({', '.join(in_tasks)})" * (len(in_tasks) < len(tasks))
-        for (number, place), in_tasks in sorted(found.items())
+        for (number, place), in_tasks in sorted(tasks_of_words.items())
     ]
     return all_of(named)
+
+
+def waiting_sentence(answered: int, asked: int, encoders: Iterable[str], training: int) -> str:
+    """What the page waits for, and that it needs no click: `Loading minilm: 0 of 20 models have answered.`
+
+    `encoders` are those of the models without an answer, `training` the runs that train on this machine.
+    """
+    names = all_of(sorted({field_text("encoder", encoder) for encoder in encoders}))
+    runs = "One run trains" if training == 1 else f"{capitalised(in_words(training))} runs train"
+    return (
+        f"Loading {names}: {answered} of {plural(asked, 'model')} have answered."
+        + f" {runs} on the same machine meanwhile." * bool(training)
+        + " The others appear here by themselves."
+    )
 
 
 # Lanes
@@ -413,14 +433,16 @@ def score_rows(rows: Sequence[Marked], schemes: Mapping[str, str]) -> list[dict[
 
 
 def mistakes_in_words(rows: Sequence[Marked]) -> str:
-    """`Mistakes: 2 of STL, none of MTL.`, of one system `2 mistakes.`; empty where none are counted."""
+    """`STL makes 2 mistakes and MTL none.`, of one system `2 mistakes.`; empty where none are counted."""
     counts = Counter[str]()
     for row in rows:
         if row.kinds is not None:
             counts[row.who] += sum(row.kinds.values())
     if len(counts) > 1:
-        of_each = [f"{f'{count:,}' if count else 'none'} of {who}" for who, count in counts.items()]
-        return f"Mistakes: {all_of(of_each)}."
+        (first, mistakes), *others = counts.items()
+        of_first = f"{first} makes {plural(mistakes, 'mistake') if mistakes else 'no mistake'}"
+        of_others = [f"{who} {f'{count:,}' if count else 'none'}" for who, count in others]
+        return f"{all_of([of_first, *of_others])}."
     return "".join(f"{plural(count, 'mistake')}." if count else "No mistake." for count in counts.values())
 
 

@@ -77,7 +77,7 @@ def photograph(page: Page, address: str, path: Path, width: int, *, is_whole: bo
     for part in ("stSkeleton", "stSpinner"):  # what the browser has yet to read, and the server to compute
         expect(page.get_by_test_id(part)).to_have_count(0)
     page.wait_for_timeout(1500)  # charts draw themselves after the script has ended
-    expect(page.get_by_text("have answered; the others are loading")).to_have_count(0)
+    expect(page.get_by_text("models have answered")).to_have_count(0)
     settle(page)
     if is_whole:  # the page scrolls within the window, so the window is made as high as the page
         height = page.get_by_test_id("stMain").evaluate("main => main.scrollHeight")

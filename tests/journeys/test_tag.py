@@ -87,7 +87,7 @@ def test_runs_beside_each_other(tagging_laboratory: Laboratory, page: Page) -> N
     assert taught == _lane(page, "pos", stl)
     answer = page.get_by_text("All three configurations agree on ")
     expect(answer).to_have_count(1)
-    assert differing > 4 or " differ on " in answer.inner_text()
+    assert differing > 4 or " disagree on " in answer.inner_text()
     outlined = page.locator(f'.cell.plain.differs[aria-label*="{untaught_name}"]')
     assert outlined.count() == differing
     # Run 2 has learned nothing: its lines fade, its letters do not.

@@ -444,7 +444,7 @@ def test_what_differs_and_how_far_numbers_lie_apart() -> None:
     for values, sentence in (
         (("a", "b"), "The configurations disagree on mood."),
         (("a", "a"), "The configurations agree."),
-        ((1.5, 2.25), "The configurations are 0.75 apart on mood."),
+        ((1.5, 2.25), "The configurations differ by 0.75 on mood."),
         (("a",), ""),
     ):
         answers = asked(*values)

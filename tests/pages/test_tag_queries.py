@@ -97,26 +97,30 @@ def test_words_on_which_answers_differ_are_named_and_many_counted() -> None:
     ]
     twice = [replace(of, sentences=of.sentences * 2) for of in answers]
     four = [answer(*"NNNNN", who="S"), answer(*"NVVVV", who="T")]
-    for chosen, sentences, said in (
-        (answers, [0], "All three configurations agree on 1 of 3 words. S, T and R differ on a and b."),
+    for chosen, sentences, headline in (
+        (answers, [0], "All three configurations agree on 1 of 3 words. S, T and R disagree on a and b."),
         (
             twice,
             [0, 1],
-            "All three configurations agree on 2 of 6 words. S, T and R differ on 4 words in pos.",
+            "All three configurations agree on 2 of 6 words. S, T and R disagree on 4 words in pos.",
         ),
-        (answers[:1] + answers[1:2], [0], "Both configurations agree on 2 of 3 words. S and T differ on b."),
+        (
+            answers[:1] + answers[1:2],
+            [0],
+            "Both configurations agree on 2 of 3 words. S and T disagree on b.",
+        ),
         ([answers[0], answer("N", "V", "X", who="T")], [0], "Both configurations agree on every word."),
-        ([voted("MTL", answers)], [0], "All three seeds agree on 1 of 3 words. They differ on a and b."),
-        (both, [0], "All three configurations agree on 1 of 3 words. S, T and R differ on a (pos) and b."),
+        ([voted("MTL", answers)], [0], "All three seeds agree on 1 of 3 words. They disagree on a and b."),
+        (both, [0], "All three configurations agree on 1 of 3 words. S, T and R disagree on a (pos) and b."),
         (answers[:1], [0], ""),
-        (four, [0], "Both configurations agree on 1 of 5 words. S and T differ on b, c, d and e."),
+        (four, [0], "Both configurations agree on 1 of 5 words. S and T disagree on b, c, d and e."),
         (
             [answer(*"NNNNN", who="S"), answer(*"VVVVV", who="T")],
             [0],
-            "Both configurations agree on 0 of 5 words. S and T differ on 5 words in pos.",
+            "Both configurations agree on 0 of 5 words. S and T disagree on 5 words in pos.",
         ),
     ):
-        assert views.disagreement(chosen, sentences) == said
+        assert views.disagreement(chosen, sentences) == headline
 
 
 def test_seeds_without_a_majority_are_no_disagreement() -> None:
@@ -124,7 +128,8 @@ def test_seeds_without_a_majority_are_no_disagreement() -> None:
     stl = voted("STL", [answer("N", "X", "."), answer("N", "X", "."), answer("J", "X", ".")])
     mtl = voted("MTL", [answer("V", "X", "."), answer("V", "V", "."), answer("N", "J", ".")])
     assert views.disagreement([stl, mtl], [0]) == (
-        "Both configurations agree on 1 of 3 words. STL and MTL differ on a. No majority in MTL on b."
+        "Both configurations agree on 1 of 3 words. STL and MTL disagree on a. "
+        "In MTL at most half of the seeds agree on b."
     )
     (block,) = views.blocks([Sentence(tuple("abc"), {})], [stl, mtl], {})
     of_stl, of_mtl = (lane for lane in block.lanes if not lane.of)
@@ -133,11 +138,14 @@ def test_seeds_without_a_majority_are_no_disagreement() -> None:
     assert [mark.text for mark in of_mtl.cells] == ["V", "split", "."]
     assert [mark.differs for mark in of_mtl.cells] == [True, False, False]
     (block,) = views.blocks([Sentence(tuple("abc"), {})], [mtl, mtl], {})
-    assert block.about == "Both configurations agree on 2 of 3 words. No majority on b."
+    assert block.about == (
+        "Both configurations agree on 2 of 3 words. "
+        "In both configurations at most half of the seeds agree on b."
+    )
     stl = voted("STL", [answer("N", "V", "."), answer("N", "X", "."), answer("N", "J", "V")])
     last = voted("MTL", [answer("N", "V", "."), answer("N", "X", "X"), answer("N", "J", "V")])
     assert views.disagreement([stl, last], [0]) == (
-        "Both configurations agree on 1 of 3 words. No majority in 1 or more of 2 configurations on b and c."
+        "Both configurations agree on 1 of 3 words. In STL or MTL at most half of the seeds agree on b and c."
     )
 
 
@@ -159,11 +167,27 @@ def test_the_configurations_whose_seeds_have_no_majority_are_named() -> None:
     halves = [answer("N", "V"), answer("N", "X")]
     agreed = [answer("N", "V")] * 2
     names = ("A", "B", "C", "D")
-    for split, said in (("A", " in A"), ("AB", " in A and B"), ("ABC", " in 3 configurations"), ("ABCD", "")):
+    for split, systems in (
+        ("A", "A"),
+        ("AB", "A and B"),
+        ("ABC", "three configurations"),
+        ("ABCD", "all four configurations"),
+    ):
         chosen = [voted(who, halves if who in split else agreed) for who in names]
         assert views.disagreement(chosen, [0]) == (
-            f"All four configurations agree on 1 of 2 words. No majority{said} on b."
+            "All four configurations agree on 1 of 2 words. "
+            f"In {systems} at most half of the seeds agree on b."
         )
+
+
+def test_the_page_says_what_it_waits_for() -> None:
+    assert views.waiting_sentence(0, 20, ["minilm+bilstm"] * 20, 0) == (
+        "Loading minilm+bilstm: 0 of 20 models have answered. The others appear here by themselves."
+    )
+    assert views.waiting_sentence(1, 3, ["minilm", "bilstm"], 1) == (
+        "Loading bilstm and minilm: 1 of 3 models have answered. "
+        "One run trains on the same machine meanwhile. The others appear here by themselves."
+    )
 
 
 def test_labels_of_a_known_tag_set_have_their_meanings() -> None:
@@ -253,7 +277,7 @@ def test_mistakes_against_gold_labels_are_marked_and_counted_by_kind() -> None:
     rows = views.marked(answers, [gold])
     assert views.mistakes_in_words(rows) == "4 mistakes."
     assert views.mistakes_in_words([*rows, views.Marked(rows[0].score, "STL", {})]) == (
-        "Mistakes: 4 of MTL and none of STL."
+        "MTL makes 4 mistakes and STL none."
     )
     assert views.mistakes_in_words([]) == ""
     kinds = [views.kinds_in_words(row.kinds or {}) for row in rows]
@@ -282,7 +306,7 @@ def test_the_legend_names_the_marks_that_are_drawn() -> None:
     assert dict(of_seeds) == {
         "thick": "all seeds agree",
         "thin": "fewer seeds agree",
-        "few": "no majority: the most frequent label",
+        "few": "at most half of the seeds: the most frequent label",
         "split": "no label leads",
         "hollow": "a span of at most half of the seeds",
     }
@@ -310,7 +334,7 @@ def test_the_legend_leaves_out_what_no_lane_has() -> None:
 def test_configurations_without_a_majority_may_lean_to_other_labels() -> None:
     stl = voted("STL", [answer("N", "X"), answer("N", "V"), answer("V", "W"), answer("X", "U")])
     mtl = voted("MTL", [answer("J", "X"), answer("J", "V"), answer("V", "W"), answer("X", "U")])
-    assert views.leanings([stl, mtl]) == "The most frequent labels differ: on a (pos) N of STL, J of MTL."
+    assert views.leanings([stl, mtl]) == "Their most frequent labels differ: a (pos) N in STL, J in MTL."
     assert views.leanings([stl, replace(stl, who="MTL")]) == ""
     assert (
         views.leanings([answer("N", who="S"), answer("J", who="T")]) == ""
