@@ -1,5 +1,5 @@
 // The matrix player: a slider over the steps of training, play, hover and saving, all in the browser. The
-// server is told, a little later, which step and which pair are looked at. Comes after matrix_picture.js.
+// server learns, a little later, which step and which pair are looked at. Comes after matrix_picture.js.
 
 const players = new WeakMap()
 const REPORT_MS = 250
@@ -131,8 +131,8 @@ class Player {
     const step = this.steps[this.position]
     paint(this.canvas, frame, this.stacks, this.parts, room, this.theme, this.position)
     frame.panels.forEach((panel, index) => {
-      const own = panel.steps[this.position]
-      const step = own === undefined ? "" : `step ${own.toLocaleString("en")}`
+      const ofPanel = panel.steps[this.position]
+      const step = ofPanel === undefined ? "" : `step ${ofPanel.toLocaleString("en")}`
       this.parts[index].subtitle.textContent = [panel.note, step].filter(Boolean).join(", ")
     })
     this.range.value = this.position
@@ -226,11 +226,11 @@ class Player {
     wait()
   }
 
-  pause(tells = false) {
+  pause(reports = false) {
     clearTimeout(this.timer)
     this.timer = null
     this.label("Play")
-    if (tells) this.report(0)
+    if (reports) this.report(0)
   }
 
   label(word) {
@@ -306,11 +306,11 @@ class Player {
     const list = element("dl")
     const add = (term, text) => list.append(element("dt", "", term), element("dd", "", text))
     const values = this.stacks.map((stack) => valueAt(stack, this.position, row, column))
-    const impossible = frame.panels.map((one) => isImpossible(one, row, column))
-    frame.panels.forEach((one, index) => {
+    const impossible = frame.panels.map((each) => isImpossible(each, row, column))
+    frame.panels.forEach((each, index) => {
       const rough = this.stacks[index].bits === 8
       const text = impossible[index] ? "cannot be learned" : (rough ? "≈ " : "") + written(values[index], rough ? 2 : 3)
-      add(frame.panels.length > 1 ? one.title : one.scale === "cosine" ? "Cosine" : "Correlation", text)
+      add(frame.panels.length > 1 ? each.title : each.scale === "cosine" ? "Cosine" : "Correlation", text)
     })
     if (frame.panels[panel].variances) {
       // Of a part of the features the columns are others than the rows, and only the rows have bars.
@@ -332,9 +332,9 @@ class Player {
     tip.replaceChildren(element("div", "names", names), list, element("div", "quiet", words))
     // Right of the cell and below it; on the other side where there is no room.
     const origin = room.origin(panel)
-    const beside = (start, size, gap, own, end) => {
+    const beside = (start, size, gap, length, end) => {
       const after = start + size + gap
-      return after + own > end ? Math.max(0, start - own - gap) : after
+      return after + length > end ? Math.max(0, start - length - gap) : after
     }
     const left = beside(origin.x + column * room.cell, room.cell, 12, tip.offsetWidth, room.width)
     const top = beside(origin.y + row * room.cell, room.cell, 10, tip.offsetHeight, room.height)

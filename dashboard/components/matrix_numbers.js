@@ -19,9 +19,9 @@ async function feed(data) {
     return { ...panel, numbers, spread }
   })
   const fed = { id: header.id, panels, isWhole: false }
-  const tell = () => document.dispatchEvent(new CustomEvent("mrnlab-matrices", { detail: header.name }))
+  const announce = () => document.dispatchEvent(new CustomEvent("mrnlab-matrices", { detail: header.name }))
   known.set(header.name, fed)
-  tell()
+  announce()
   const deflated = new Blob([data.subarray(place)]).stream()
   const body = await new Response(deflated.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer()
   for (const panel of panels) {
@@ -31,5 +31,5 @@ async function feed(data) {
     spread.set(new Float32Array(body.slice(offset + bytes, offset + bytes + variances)))
   }
   fed.isWhole = true
-  if (known.get(header.name) === fed) tell()
+  if (known.get(header.name) === fed) announce()
 }

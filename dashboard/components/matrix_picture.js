@@ -134,7 +134,7 @@ function written(value, digits) {
   return value < 0 && Number(text) !== 0 ? `−${text}` : text
 }
 
-// In a cell: what is driven to a limit is not told from it.
+// In a cell: what is driven to a limit is written as beyond it.
 function inCell(value) {
   if (Math.abs(value) <= SATURATED) return written(value, 2)
   return value < 0 ? `<−${SATURATED}` : `>${SATURATED}`
@@ -145,7 +145,7 @@ function isImpossible(panel, row, column) {
 }
 
 // What the seeds decide of a cell, at the last step alone: a key of VERDICTS, 0 where it is not tested, 5 on the
-// diagonal; null where nothing is said of it.
+// diagonal; null where there are no verdicts.
 function verdictAt(panel, stack, step, row, column) {
   if (!panel.verdicts || step !== stack.steps - 1) return null
   return panel.verdicts.codes[stack.places[row * stack.columns + column]]

@@ -172,8 +172,8 @@ def _pick_shown(titles: Sequence[str], most: int) -> tuple[int, ...]:
     every = range(len(titles))
     if len(titles) == 1:
         return (0,)
-    every_one = "Both configurations" if len(titles) == 2 else f"All {len(titles)} configurations"
-    names = {"": every_one} | {title: title for title in titles}
+    of_all = "Both configurations" if len(titles) == 2 else f"All {len(titles)} configurations"
+    names = {"": of_all} | {title: title for title in titles}
     picked = choice(
         "Matrices", names, key="matrices", label_visibility="collapsed", width=280, on_change=_unzoom
     )

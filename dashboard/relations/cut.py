@@ -33,17 +33,17 @@ def cut_link(run: RunWithFacts, mode: str, rows: Rows, pair: Pair | None) -> Non
         st.markdown(f":material/content_cut: {escape(loss.sentence)}")
     if pair is None or mode not in ("task", "label") or cut_of(run.config.alignment or "") is not None:
         return
-    found = links(run.facts.alignment if run.facts else None, mode, rows, pair)
+    cut_links = links(run.facts.alignment if run.facts else None, mode, rows, pair)
     of_text, why = st.session_state.get(_PROBLEM, ("", ""))
-    if of_text in map(",".join, found):
+    if of_text in map(",".join, cut_links):
         problem(why)
-    if not found:
+    if not cut_links:
         st.caption(":material/content_cut: " + escape(_why_none(rows, pair)))
     with st.container(horizontal=True):
-        for link in found[:_MOST_LINKS]:
+        for link in cut_links[:_MOST_LINKS]:
             first, second = map(escape, link)
             st.button(
-                "Cut this link" if len(found) == 1 else f"Cut {first}–{second}",
+                "Cut this link" if len(cut_links) == 1 else f"Cut {first}–{second}",
                 icon=":material/content_cut:",
                 key=f"cut_link_{','.join(link)}",
                 help=f"Trains all seeds again with a mapping in which {first} and {second} share no row.",
@@ -61,14 +61,14 @@ def links(alignment: str | None, mode: str, rows: Rows, pair: Pair) -> list[Pair
     if mode == "task":
         return [pair]
     owners = [rows.owners[rows.names.index(name)] for name in pair]
-    found = [
+    of_names = [
         (f"{first}:{name}", f"{second}:{name}")
         for name, tasks in zip(pair, owners, strict=True)
         for first, second in combinations(tasks, 2)
     ]
     if alignment != "exact" and len(owners[0]) == len(owners[1]) == 1 and owners[0] != owners[1]:
-        found.append(pair)
-    return list(dict.fromkeys(found))
+        of_names.append(pair)
+    return list(dict.fromkeys(of_names))
 
 
 def _why_none(rows: Rows, pair: Pair) -> str:

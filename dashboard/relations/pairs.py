@@ -80,10 +80,10 @@ def draw(selection: Selection) -> None:
     draw_basis(state, answer)
     summary.run_warnings(state)
     is_alone = state.is_single and len(data.frame["panels"]) == 1
-    is_one = is_alone and len(few) == 1
-    if is_one:
-        both = st.container(key="relations_one")
-        left, line = both.container(), both.container(key="relations_one_line")
+    has_single_pair = is_alone and len(few) == 1
+    if has_single_pair:
+        both = st.container(key="relations_pair")
+        left, line = both.container(), both.container(key="relations_pair_line")
         table = line.container()
     elif is_alone:
         left, right = st.columns(_FEW_WIDE if few else _MANY_WIDE, gap="medium")
@@ -96,7 +96,7 @@ def draw(selection: Selection) -> None:
         with table:
             pair = _pair_list(state, few, list(means), gold, verdicts, alone)
     with left:
-        _player(state, data, pair, is_beside=is_one)
+        _player(state, data, pair, is_beside=has_single_pair)
         has_bars = bool(data.frame["panels"][0]["variances"])
         summary.reading(state, answer.of_matrices, has_bars=has_bars)
         if selection.gold:

@@ -75,7 +75,7 @@ def how_to_read(mode: str) -> None:
         if not opened.open:
             return
         if mode not in _ROWS:  # of embeddings
-            st.markdown("Every cell is the cosine of the vectors by which tasks $i$ and $j$ are told apart:")
+            st.markdown("Every cell is the cosine of the embeddings of tasks $i$ and $j$:")
             st.latex(r"c_{ij} = \frac{e_i^\top e_j}{\lVert e_i \rVert \, \lVert e_j \rVert}")
             st.markdown(_EMBEDDINGS)
             return

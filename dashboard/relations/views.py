@@ -398,13 +398,13 @@ def strongest(
             table[title] = [f"{signed(value)} {mark}" for value, mark in zip(values, marks, strict=True)]
     if alone is not None:
         table[ALONE] = [float(alone[at]) for at in pairs]
-    of_one = next(iter(verdicts.values())) if len(columns) == len(verdicts) == 1 else None
-    if of_one is not None:
-        cells = [of_one.cell(i, j) for i, j in pairs]
+    single_verdicts = next(iter(verdicts.values())) if len(columns) == len(verdicts) == 1 else None
+    if single_verdicts is not None:
+        cells = [single_verdicts.cell(i, j) for i, j in pairs]
         if alone is None:  # there is no room for both
             table["95% interval"] = [interval_text(cell) for cell in cells]
         table["Verdict"] = [
-            f"{MARKS[cell.verdict]} {cell.verdict}".strip() if of_one.tested[cell.i, cell.j] else ""
+            f"{MARKS[cell.verdict]} {cell.verdict}".strip() if single_verdicts.tested[cell.i, cell.j] else ""
             for cell in cells
         ]
     return pd.DataFrame(table)
