@@ -212,7 +212,7 @@ class CovarianceStatistics:
 
 def covariance_statistics(relations: Relations, mode: str) -> CovarianceStatistics:
     """The numbers of `task`, `label` or `feature`. No D × D matrix is decomposed."""
-    if not _is_finite(relations, mode):
+    if not is_finite(relations, mode):
         return CovarianceStatistics(math.nan, math.nan, math.nan, math.nan)
     spectrum = eigenvalues(relations, mode)
     largest, smallest, trace = float(spectrum[-1]), float(spectrum[0]), float(spectrum.sum())
@@ -224,7 +224,8 @@ def covariance_statistics(relations: Relations, mode: str) -> CovarianceStatisti
     )
 
 
-def _is_finite(relations: Relations, mode: str) -> bool:
+def is_finite(relations: Relations, mode: str) -> bool:
+    """Whether a covariance holds numbers alone."""
     if mode != "feature":
         return bool(np.isfinite(relations.covariance(mode)).all())
     return bool(np.isfinite(relations.feature_factor).all()) and math.isfinite(relations.feature_diagonal)
@@ -277,13 +278,11 @@ def strongest_pairs(
 
     Pairs that the alignment makes impossible, and those without any correlation, are left out.
     """
-    possible = np.triu(correlations != 0, k=1)
+    sizes = np.triu(np.abs(correlations), k=1)
     for block in impossible:
-        possible[block.top : block.bottom, block.left : block.right] = False
-    rows, columns = np.nonzero(possible)
-    values = correlations[rows, columns]
-    if len(values) > top:
-        best = np.argpartition(-np.abs(values), top)[:top]
-        rows, columns, values = rows[best], columns[best], values[best]
-    order = np.argsort(-np.abs(values), kind="stable")
-    return [(int(rows[i]), int(columns[i]), float(values[i])) for i in order]
+        sizes[block.top : block.bottom, block.left : block.right] = 0
+    flat = np.fmax(sizes, 0).ravel()  # without NaN
+    best = np.sort(np.argpartition(-flat, top)[:top]) if flat.size > top else np.arange(flat.size)
+    best = best[np.argsort(-flat[best], kind="stable")]
+    rows, columns = np.unravel_index(best[flat[best] > 0], sizes.shape)
+    return [(i, j, float(correlations[i, j])) for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]

@@ -17,7 +17,7 @@ from dashboard.relations import views
 from dashboard.relations.charts import AgainstLine, Course, against_chart, course_chart
 from dashboard.relations.cut import Pair
 from dashboard.relations.sentences import NEARLY_ONE
-from dashboard.relations.snapshots import RelationsState
+from dashboard.relations.snapshots import RelationsState, pair_values
 from dashboard.relations.verdicts import Decided
 from dashboard.relations.views import Bools, Floats, signed
 from dashboard.shared import resources
@@ -169,14 +169,9 @@ def _over_training(
     if len(state.steps.steps) == 1:
         st.caption("One snapshot is stored: there is no line over training.")
         return
-    trajectories = state.trajectories()
-    xs = [
-        np.round(100 * of.shares, 1) if not state.steps.exact else of.steps.astype(float)
-        for of in trajectories
-    ]
-    courses = []
+    courses, xs = [], state.positions()
     for (i, j), colour in zip(places, pair_colours(places), strict=True):
-        values = views.pair_values(trajectories, state.mode, state.shared.places, i, j)
+        values = pair_values(state, i, j)
         title = f"{short[names[i]]} – {short[names[j]]}"
         courses += _courses(state, values, xs, title, colour)
     if len(places) == 1:

@@ -24,7 +24,14 @@ from dashboard.relations import summary, views
 from dashboard.relations.controls import MODES, PLAYER, Selection
 from dashboard.relations.cut import Pair, cut_link
 from dashboard.relations.lines import draw_lines, few_names, few_pairs, pair_colours
-from dashboard.relations.snapshots import PlayerData, RelationsState, corner, player_data, read_snapshots
+from dashboard.relations.snapshots import (
+    PlayerData,
+    RelationsState,
+    corner,
+    player_data,
+    read_snapshots,
+    strongest,
+)
 from dashboard.relations.verdicts import decided, draw_basis
 from dashboard.relations.views import BEYOND, Bools, Floats, signed
 from dashboard.shared import resources
@@ -75,8 +82,8 @@ def draw(selection: Selection) -> None:
     is_last = state.at == len(state.steps.steps) - 1
     verdicts = answer.of_matrices if is_last else (None,) * len(means)
     few = few_pairs(state, _learnable(state, "all"))
-    is_told = is_last and len(few) == 1 and answer.single_pair(state) is not None
-    summary.draw_answer(state, answer, values, learned, possible, alone)
+    is_in_answer = is_last and len(few) == 1 and answer.single_pair(state) is not None
+    summary.draw_answer(state, answer, values, means, learned, possible, alone)
     draw_basis(state, answer)
     summary.run_warnings(state)
     is_alone = state.is_single and len(data.frame["panels"]) == 1
@@ -91,8 +98,8 @@ def draw(selection: Selection) -> None:
     else:
         left = st.container()
         line, table = st.columns(2, gap="large")
-    pair = few_names(state, few[0]) if is_told else None
-    if not is_told:
+    pair = few_names(state, few[0]) if is_in_answer else None
+    if not is_in_answer:
         with table:
             pair = _pair_list(state, few, list(means), gold, verdicts, alone)
     with left:
@@ -214,18 +221,11 @@ def _pair_list(
     if state.is_single:
         titles = ["Correlation" if state.is_learned else "Cosine"]
     possible = _learnable(state, among)
-    of_verdicts = dict(zip(titles, verdicts, strict=True))
-    table = views.strongest(
-        dict(zip(titles, means, strict=True)),
-        possible,
-        names,
-        of_verdicts,
-        only=few,
-        alone=alone,
-        beyond=order != _BY_VALUE,
-    )
+    beyond = alone if order != _BY_VALUE else None
+    places = list(few) or strongest(state, verdicts, means, among, possible, beyond)
+    by_title = dict(zip(titles, means, strict=True))
+    table = views.pair_table(by_title, places, names, dict(zip(titles, verdicts, strict=True)), alone)
     pairs: list[Pair] = list(zip(table["First"], table["Second"], strict=True))
-    places = [(names.index(first), names.index(second)) for first, second in pairs]
     if gold is not None:
         table["Gold"] = [float(gold[at]) for at in places]
         table[BEYOND] = [float(means[0][at] - gold[at]) for at in places]
@@ -238,7 +238,7 @@ def _pair_list(
         st.caption(none)
         return chosen
     shown, short = chosen or pairs[0], views.short_names(names, state.mode)
-    less = alone if alone is not None and order != _BY_VALUE else np.zeros(means[0].shape)
+    less = np.zeros(means[0].shape) if beyond is None else beyond
     peaks = [max((float(of[at] - less[at]) for of in means), key=abs) for at in places]
     of_one = verdicts[0] if state.is_single else None
     not_learned = np.zeros(means[0].shape, dtype=bool) if of_one is None else counted(of_one, alone)

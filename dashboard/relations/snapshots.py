@@ -15,11 +15,13 @@ from core.evaluation.relation_verdicts import RelationVerdicts
 from core.mrn.relations import Relations
 from core.paths import database_url
 from core.store.types import Run, RunState, RunWithFacts, SnapshotKey
+from dashboard.relations import views
 from dashboard.relations.charts import player_frame, player_numbers
 from dashboard.relations.controls import EMBEDDING, PLAYER, Selection
 from dashboard.relations.matrices import Corner, arrangement, picture
 from dashboard.relations.views import (
     AlignedSteps,
+    Bools,
     Floats,
     Group,
     Places,
@@ -31,6 +33,7 @@ from dashboard.relations.views import (
     not_comparable,
     rows_of,
     shared_rows,
+    training_shares,
 )
 from dashboard.shared import resources
 from jobs.reports.transfer import run_embeddings, run_gradients
@@ -92,6 +95,18 @@ class RelationsState:
     def means(self, of_runs: Floats) -> Floats:
         """(matrices, ...): the mean of what there is of each run, by matrix."""
         return np.stack([of.mean(axis=0) for of in self.by_group(of_runs)])
+
+    @property
+    def identity(self) -> str:
+        """What tells the matrices and their steps from others."""
+        return repr((self.selection, [(run.id, run.attempt) for run in self.runs], self.steps.keys))
+
+    def positions(self) -> list[Floats]:
+        """(k,) for each run: the steps of its snapshots, or their percent of training where steps differ."""
+        of_runs = zip(self.runs, self.steps.keys, strict=True)
+        if self.steps.exact:
+            return [np.array([key.step for key in keys], dtype=float) for _, keys in of_runs]
+        return [np.round(100 * training_shares(run, keys), 1) for run, keys in of_runs]
 
     def trajectories(self) -> list[Trajectory]:
         """The runs at all steps."""
@@ -197,12 +212,9 @@ class PlayerData:
 def player_data(state: RelationsState, verdicts: Sequence[RelationVerdicts | None] = ()) -> PlayerData:
     """The picture at all steps, with the verdicts on each matrix."""
     depends_on = (
-        state.selection,
+        state.identity,
         corner(),
-        [(run.id, run.attempt) for run in state.runs],
-        state.steps.keys,
-        # They depend on controls too.
-        [of and (of.verdict.tobytes(), of.controlled.tobytes()) for of in verdicts],
+        _decisions(verdicts),
     )
     identity = hashlib.sha256(repr(depends_on).encode()).hexdigest()[:16]
     with st.spinner("Reading the matrices"):
@@ -236,6 +248,48 @@ def _player_data(
     shades = resources.task_colours()
     frame = player_frame(shown, _state.steps, shades, blocks=selection.order == "task")
     return PlayerData(frame | {"id": identity}, player_numbers(shown, PLAYER, identity), order)
+
+
+def pair_values(state: RelationsState, first: int, second: int) -> Floats:
+    """(runs, k): the correlation of two of the shared rows at each step of each run."""
+    return _pair_values(database_url(), state.identity, state, first, second)
+
+
+@st.cache_data(max_entries=1000, show_spinner=False)
+def _pair_values(url: str, identity: str, _state: RelationsState, first: int, second: int) -> Floats:
+    """Read once for all sessions, keyed by `identity`: a matrix of each run at each step."""
+    return views.pair_values(_state.trajectories(), _state.mode, _state.shared.places, first, second)
+
+
+def strongest(
+    state: RelationsState,
+    verdicts: Sequence[RelationVerdicts | None],
+    means: Sequence[Floats],
+    among: str,
+    possible: Bools,
+    beyond: Floats | None,
+) -> list[tuple[int, int]]:
+    """`views.strongest` of the matrices at the step shown, among the pairs that are `possible`."""
+    identity = repr((state.identity, state.at, _decisions(verdicts), among, beyond is None))
+    return _strongest(database_url(), identity, means, possible, verdicts, beyond)
+
+
+@st.cache_data(max_entries=1000, show_spinner=False)
+def _strongest(
+    url: str,
+    identity: str,
+    _means: Sequence[Floats],
+    _possible: Bools,
+    _verdicts: Sequence[RelationVerdicts | None],
+    _beyond: Floats | None,
+) -> list[tuple[int, int]]:
+    """Sorted once for all sessions, keyed by `identity`: features have 300,000 pairs."""
+    return views.strongest(_means, _possible, _verdicts, beyond=_beyond)
+
+
+def _decisions(verdicts: Sequence[RelationVerdicts | None]) -> list[object]:
+    """What tells verdicts apart, which depend on controls too."""
+    return [of and (of.verdict.tobytes(), of.controlled.tobytes()) for of in verdicts]
 
 
 def _gradients(runs: Sequence[RunWithFacts]) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,14 @@ from core.config.fields import NOTHING
 from core.evaluation.relation_verdicts import NEGLIGIBLE, OPPOSED, RELATED, UNDECIDED, RelationVerdicts
 from core.metrics import DEV_SCORE, STATISTIC_MEANINGS
 from core.metrics import PENALTY as PENALTY_METRIC
-from core.mrn.relations import Relations, covariance_statistics, impossible_blocks, task_groups
+from core.mrn.relations import (
+    Relations,
+    effective_rank,
+    eigenvalues,
+    impossible_blocks,
+    is_finite,
+    task_groups,
+)
 from core.registry import feature_parts
 from core.results.naming import is_default, run_name
 from core.results.relations import counted, headline_of
@@ -79,14 +87,15 @@ def draw_answer(
     state: RelationsState,
     answer: Decided,
     values: Floats,
+    means: Floats,
     learned: Sequence[Relations],
     possible: Bools,
     alone: Floats | None,
 ) -> None:
     """Draws what is decided, of decided cells alone; of features and embeddings a sentence on what is shown.
 
-    `values` (runs, n, n) and `learned` are those at the step shown, `possible` (matrices, n, n) which pairs
-    each could relate, `alone` (n, n) is what the alignment gives.
+    `values` (runs, n, n), their `means` (matrices, n, n) and `learned` are those at the step shown,
+    `possible` (matrices, n, n) which pairs each could relate, `alone` (n, n) is what the alignment gives.
     """
     mode, rows = state.mode, state.shared.rows
     short = views.short_names(rows.names, mode)
@@ -96,7 +105,6 @@ def draw_answer(
         what = "covariance holds" if state.is_learned else "embeddings hold"
         st.markdown(f"{step}The {what} values that are not numbers.")
         return
-    means = state.means(values)
     tables = answer.shown(state)
     pair = answer.single_pair(state) if is_last else None
     strength = _strength(state) if state.is_learned else ""
@@ -254,7 +262,11 @@ def _other_seeds(state: RelationsState) -> None:
 
 
 def _ranks(learned: Sequence[Relations], mode: str) -> list[float]:
-    return [covariance_statistics(covariances, mode).effective_rank for covariances in learned]
+    """The effective rank of each covariance; NaN where it is not finite."""
+    return [
+        effective_rank(eigenvalues(covariances, mode)) if is_finite(covariances, mode) else math.nan
+        for covariances in learned
+    ]
 
 
 def describe_rank(state: RelationsState, learned: Sequence[Relations]) -> None:

@@ -99,20 +99,10 @@ class Trajectory:
     keys: tuple[SnapshotKey, ...]
     learned: tuple[Relations, ...]
 
-    @property
-    def steps(self) -> Places:
-        """(k,): the step of each snapshot."""
-        return np.array([key.step for key in self.keys])
-
-    @property
-    def shares(self) -> Floats:
-        """(k,): the share of training behind the run at each snapshot."""
-        return _shares(self.run, self.keys)
-
 
 def aligned(runs: Sequence[Run], snapshots: Mapping[int, Sequence[SnapshotKey]]) -> AlignedSteps:
     """Align runs that all have snapshots by their share of training."""
-    shares = [_shares(run, snapshots[run.id]) for run in runs]
+    shares = [training_shares(run, snapshots[run.id]) for run in runs]
     # Runs of other lengths do not end at exactly the same share: a third of a slider step is tolerated.
     reached = min(of_run[-1] for of_run in shares) + 1 / (3 * len(shares[0]))
     targets = [share for share in shares[0] if share <= reached] or [shares[0][0]]
@@ -124,7 +114,8 @@ def aligned(runs: Sequence[Run], snapshots: Mapping[int, Sequence[SnapshotKey]])
     return AlignedSteps(keys, tuple(map(float, targets)), exact, len(targets) < len(shares[0]))
 
 
-def _shares(run: Run, keys: Sequence[SnapshotKey]) -> Floats:
+def training_shares(run: Run, keys: Sequence[SnapshotKey]) -> Floats:
+    """(k,): the share of training behind a run at each of its snapshots."""
     # Patience may end a run before its last step.
     steps = run.step if run.state is RunState.SUCCEEDED else run.total_steps or 0
     return np.array([key.step for key in keys]) / max(steps, keys[-1].step, 1)
@@ -357,33 +348,43 @@ def learnable_pairs(runs: Sequence[RunWithFacts], mode: str, rows: Rows, among: 
 
 
 def strongest(
-    columns: Mapping[str, Floats],
+    matrices: Sequence[Floats],
     possible: Bools,
+    verdicts: Sequence[RelationVerdicts | None],
+    *,
+    beyond: Floats | None = None,
+    top: int = 12,
+) -> list[tuple[int, int]]:
+    """The `possible` pairs (n, n) that are strongest in any of these matrices (n, n), or furthest `beyond`
+    what the alignment alone gives (n, n).
+
+    As many are positive as negative, where there are enough; pairs that the verdicts decide come first.
+    """
+    stack = np.stack(matrices)
+    if beyond is not None:
+        stack = stack - beyond
+    highest, lowest = stack.max(axis=0), stack.min(axis=0)
+    ranks = np.maximum(highest, -lowest) * possible
+    decided = [
+        np.isin(of.verdict, (RELATED, OPPOSED)) & ~counted(of, beyond) for of in verdicts if of is not None
+    ]
+    if decided:
+        ranks += 2 * (possible & np.any(decided, axis=0))
+    return _of_both_signs(highest >= -lowest, ranks, top)
+
+
+def pair_table(
+    columns: Mapping[str, Floats],
+    pairs: Sequence[tuple[int, int]],
     names: Sequence[str],
     verdicts: Mapping[str, RelationVerdicts | None],
-    *,
-    top: int = 12,
-    only: Sequence[tuple[int, int]] = (),
     alone: Floats | None = None,
-    beyond: bool = False,
 ) -> pd.DataFrame:
-    """The `possible` pairs (n, n) that are strongest in any of these matrices (n, n), or `only` these pairs.
+    """The pairs with their values in these matrices (n, n), and in `alone`, what the alignment alone gives.
 
-    As many are positive as negative, where there are enough; decided pairs come first. `alone` (n, n) are the
-    correlations that the alignment alone gives: with `beyond` what is learned beyond them is ranked.
     Columns First and Second, then those of the matrices. Of one matrix with verdicts also the interval and
     the verdict; of several each value has the mark of its verdict, by the same names as the matrices.
     """
-    stack = np.stack(list(columns.values())) - (alone if alone is not None and beyond else 0.0)
-    peaks = np.take_along_axis(stack, np.abs(stack).argmax(axis=0)[None], axis=0)[0]
-    known = [of for of in verdicts.values() if of is not None]
-    decided = [
-        np.isin(of.verdict, (RELATED, OPPOSED)) & ~counted(of, alone if beyond else None) for of in known
-    ]
-    ranks = np.where(
-        possible, np.abs(peaks) + 2 * np.any([np.zeros(possible.shape, dtype=bool), *decided], axis=0), 0.0
-    )
-    pairs = only or _of_both_signs(peaks, ranks, top)
     table: dict[str, list[Any]] = {
         "First": [names[i] for i, _ in pairs],
         "Second": [names[j] for _, j in pairs],
@@ -410,11 +411,11 @@ def strongest(
     return pd.DataFrame(table)
 
 
-def _of_both_signs(values: Floats, ranks: Floats, top: int) -> list[tuple[int, int]]:
+def _of_both_signs(is_positive: Bools, ranks: Floats, top: int) -> list[tuple[int, int]]:
     """The pairs of the `top` ranks (n, n): half of each sign where there are enough, the positive first."""
     signs = [
-        [(i, j) for i, j, _ in strongest_pairs(np.where(of_sign, ranks, 0.0), top)]
-        for of_sign in (values > 0, values < 0)
+        [(i, j) for i, j, _ in strongest_pairs(ranks * of_sign, top)]
+        for of_sign in (is_positive, ~is_positive)
     ]
     positive, negative = signs
     half = top // 2

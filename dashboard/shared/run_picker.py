@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import streamlit as st
 
+from core.paths import database_url
 from core.results.naming import group_names, run_names
 from core.results.samples import by_configuration, readable
 from core.store.types import Run, RunState
@@ -78,7 +79,8 @@ def pick_runs(
     offered = _options(list(known.values())[:_MOST_OFFERED], run_by_run=run_by_run)
     more = {option: runs for option, runs in offered.items() if {run.id for run in runs} - set(current)}
     # Chips say what sets them apart from each other, options what sets them apart from all others.
-    names = _names(shown | more, run_by_run=run_by_run) | _names(shown, run_by_run=run_by_run)
+    url = database_url()
+    names = _names(url, [*shown, *more], run_by_run, shown | more) | _names(url, [*shown], run_by_run, shown)
     if st.session_state.get(key) != list(shown):
         st.session_state[key] = list(shown)
     picked: list[str] = st.multiselect(
@@ -117,7 +119,11 @@ def _options(runs: Sequence[Run], *, run_by_run: bool) -> dict[str, list[Run]]:
     return {",".join(str(run.id) for run in group): group for group in groups}
 
 
-def _names(options: Mapping[str, Sequence[Run]], *, run_by_run: bool) -> dict[str, str]:
-    groups = list(options.values())
+@st.cache_data(max_entries=200, show_spinner=False)
+def _names(
+    url: str, options: Sequence[str], run_by_run: bool, _runs: Mapping[str, Sequence[Run]]
+) -> dict[str, str]:
+    """The names of the options, found once for all sessions: what a run is named after never changes."""
+    groups = [_runs[option] for option in options]
     names = run_names([group[0] for group in groups]) if run_by_run else group_names(groups)
     return dict(zip(options, names, strict=True))

@@ -230,7 +230,8 @@ def table_of(trajectories: list[views.Trajectory], among: str = "all", *, seeds:
         name: relation_verdicts(np.stack([of] * seeds), np.ones(of.shape, dtype=bool)) if seeds else None
         for name, of in values.items()
     }
-    return views.strongest(values, possible, shared.rows.names, verdicts)
+    pairs = views.strongest(list(values.values()), possible, list(verdicts.values()))
+    return views.pair_table(values, pairs, shared.rows.names, verdicts)
 
 
 def test_pairs_are_the_strongest_within_and_between_tasks_and_of_two_matrices(finished: Filled) -> None:
@@ -257,7 +258,7 @@ def test_pairs_are_the_strongest_within_and_between_tasks_and_of_two_matrices(fi
 def test_pair_line_reads_the_cell(mode: str, finished: Filled) -> None:
     (trajectory,) = read(finished.mrn[0])
     (values,) = views.pair_values([trajectory], mode, [np.arange(FEATURES)], 0, 2)
-    assert trajectory.shares[-1] == 1
+    assert views.training_shares(trajectory.run, trajectory.keys)[-1] == 1
     expected = [learned.correlation(mode)[0, 2] for learned in trajectory.learned]
     np.testing.assert_allclose(values, expected, atol=1e-5)
 
