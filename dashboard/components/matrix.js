@@ -329,7 +329,9 @@ class Player {
     const untested = verdict === "0" ? frame.untested : ""
     const words = cannot ? frame.cannot : isBlock ? "Mean of a block; click it for the exact values." : untested
     const names = first === second ? first : `${first}  ×  ${second}`
-    tip.replaceChildren(element("div", "names", names), list, element("div", "quiet", words))
+    const labels = new Map([[first, frame.rows.meanings[row]], [second, frame.columns.meanings[column]]])
+    const meanings = [...labels].filter(([, meaning]) => meaning).map(([name, meaning]) => element("div", "meaning", `${name}: ${meaning}`))
+    tip.replaceChildren(element("div", "names", names), ...meanings, list, element("div", "quiet", words))
     // Right of the cell and below it; on the other side where there is no room.
     const origin = room.origin(panel)
     const beside = (start, size, gap, length, end) => {

@@ -347,7 +347,8 @@ function drawNames(group, axis, room, theme, origin, down) {
     else Object.assign(look, turned(point(at, near + 2)), { "dominant-baseline": "central" })
     const shown = fitted(short, room.limit, room.font, theme.family)
     const text = draw(group, "text", { ...look, "data-axis": down ? 0 : 1, "data-place": place }, shown)
-    if (shown !== short) draw(text, "title", {}, axis.names[place])
+    const meaning = axis.meanings[place]
+    if (shown !== short || meaning) draw(text, "title", {}, [axis.names[place], meaning].filter(Boolean).join(": "))
   })
   if (!room.block) return
   const outer = room.named ? (down ? room.left : room.top) - 12 : room.strip + 10

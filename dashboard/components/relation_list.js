@@ -4,11 +4,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector("#root")
   const held = root.getRootNode().activeElement?.dataset?.pair
   const scrolled = root.querySelector(".scroll")?.scrollLeft ?? 0
-  const lines = data.lines.map(({ pair, short, colour, cells, chosen, quiet, parted }) => {
+  const lines = data.lines.map(({ pair, short, meanings, colour, cells, chosen, quiet, parted }) => {
     const dot = colour ? [element("i", { style: { background: colour } })] : []
-    const name = element("button", { type: "button", title: pair.join(" – "), ariaPressed: String(chosen) }, ...dot, short.join(" – "))
+    const meant = pair.map((row, place) => meanings[place] && `${short[place]}: ${meanings[place]}`).filter(Boolean)
+    const title = [pair.join(" – "), ...meant].join("\n")
+    const name = element("button", { type: "button", title, ariaPressed: String(chosen) }, ...dot, short.join(" – "))
     name.dataset.pair = pair.join("\n")
-    const line = element("tr", Object.entries({ chosen, quiet, parted }).flatMap(([name, is]) => (is ? name : [])).join(" "), element("th", { scope: "row" }, name),
+    const line = element("tr", Object.entries({ chosen, quiet, parted }).flatMap(([name, is]) => (is ? name : [])).join(" "), element("th", { scope: "row" }, name, ...(chosen ? meant.map((text) => element("small", "", text)) : [])),
       ...cells.map((text, column) => element("td", data.columns[column].kind, text)))
     line.onclick = () => setTriggerValue("chosen", pair)
     return line

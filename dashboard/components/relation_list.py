@@ -24,13 +24,15 @@ class PairColumn:
 
 @dataclass(frozen=True)
 class PairLine:
-    """A pair by its names and their short forms, a text for each column, and the colour of its line.
+    """A pair by its names, their short forms and their meanings (empty where they are not known), a text for
+    each column, and the colour of its line.
 
     `quiet`: written in grey. `parted`: with a rule above it.
     """
 
     pair: Pair
     short: Pair
+    meanings: Pair
     cells: Sequence[str]
     chosen: bool
     colour: str = ""

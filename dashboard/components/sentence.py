@@ -5,20 +5,18 @@ Spans are filled, other labels underlined; details of a word come on hover, touc
 
 from __future__ import annotations
 
-import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import streamlit as st
 
 from core.tasks import KINDS
+from core.tasks.label_meanings import label_meanings
 from core.tasks.spans import spans
 from core.wording import plural, without_shared
-from dashboard.components.charts import component, read_asset
+from dashboard.components.charts import component
 from dashboard.text import coloured, escape
 
 MOST_WORDS = 600
@@ -121,10 +119,7 @@ def sentence_data(
 
 
 def _meanings(lanes: Iterable[Lane]) -> dict[str, dict[str, str]]:
-    """By task the meanings of the labels in its lanes, from the tag set that has the most of them.
-
-    A task has none where no set has more than half of its labels: they may mean something else there.
-    """
+    """By task the meanings of the labels in its lanes; without tasks whose labels are of no known tag set."""
     seen: dict[str, set[str]] = defaultdict(set)
     for lane in lanes:
         for mark in lane.cells:
@@ -132,22 +127,8 @@ def _meanings(lanes: Iterable[Lane]) -> dict[str, dict[str, str]]:
                 "" if mark.tied else mark.title,
                 *(label for label, _ in (*mark.shares, *mark.votes)),
             }
-    found = {}
-    for task, labels in seen.items():
-        types = {label: re.sub("^[BI]-", "", label) for label in labels - {"O", ""}}
-        of_set = max(
-            ({label: known[name] for label, name in types.items() if name in known} for known in _tag_sets()),
-            key=len,
-        )
-        if 2 * len(of_set) > len(types):
-            found[task] = of_set
-    return found
-
-
-@cache
-def _tag_sets() -> tuple[Mapping[str, str], ...]:
-    """The meanings of labels in each tag set: Penn Treebank, Universal Dependencies, chunks, entities."""
-    return tuple(json.loads(read_asset("label_meanings.json")).values())
+    by_task = {task: label_meanings(labels) for task, labels in seen.items()}
+    return {task: meanings for task, meanings in by_task.items() if meanings}
 
 
 def lane_kind(scheme: str) -> str:

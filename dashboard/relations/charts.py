@@ -32,7 +32,15 @@ from core.results.figures import beside, is_log
 from core.results.series import Series
 from core.wording import spread_text, without_shared
 from dashboard.relations.matrices import Axis, Picture
-from dashboard.relations.views import AlignedSteps, Floats, in_words, interval_text, signed
+from dashboard.relations.views import (
+    AlignedSteps,
+    Floats,
+    in_words,
+    interval_text,
+    label_of,
+    row_meanings,
+    signed,
+)
 from dashboard.theme import BORDER, MATRIX_SCALE, MUTED, TEXT, faint
 
 _SEED = "#8A939B"
@@ -148,9 +156,9 @@ def _axis(drawn: Axis, mode: str, colours: Mapping[str, str]) -> dict[str, Any]:
     names, owners = drawn.rows.names, drawn.rows.owners
     # Within the block of its task a label needs no task's name before it.
     short = [
-        name.partition(":")[2] or name if mode == "label" and len(tasks) == 1 else name
-        for name, tasks in zip(names, owners, strict=True)
+        label_of(name, tasks) if mode == "label" else name for name, tasks in zip(names, owners, strict=True)
     ]
+    meanings = row_meanings(drawn.rows) if mode == "label" else {}
     if mode == "label":  # other marks alone are specks without quotation marks
         short = [text if _WORD.search(text := in_words(name)) else f"“{name}”" for name in short]
     if mode == "task":
@@ -167,6 +175,7 @@ def _axis(drawn: Axis, mode: str, colours: Mapping[str, str]) -> dict[str, Any]:
         "short": [name.split(" …")[0].removeprefix("feature ") for name in short]
         if mode == "feature"
         else short,
+        "meanings": [meanings.get(name, "") for name in names],
         "groups": groups,
         "colours": shades,
         "stretches": [[top, bottom, groups[top], shades[top]] for top, bottom in stretches(owners)],

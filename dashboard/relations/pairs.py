@@ -240,8 +240,11 @@ def _pair_list(
     shown, short = chosen or pairs[0], views.short_names(names, state.mode)
     less = np.zeros(means[0].shape) if beyond is None else beyond
     peaks = [max((float(of[at] - less[at]) for of in means), key=abs) for at in places]
-    of_one = verdicts[0] if state.is_single else None
-    not_learned = np.zeros(means[0].shape, dtype=bool) if of_one is None else counted(of_one, alone)
+    single_verdicts = verdicts[0] if state.is_single else None
+    not_learned = (
+        np.zeros(means[0].shape, dtype=bool) if single_verdicts is None else counted(single_verdicts, alone)
+    )
+    meanings = views.row_meanings(state.shared.rows) if state.mode == "label" else {}
     columns = [
         PairColumn(name, _HELP.get(name, ""), _KINDS.get(name, "number"))
         for name in map(str, list(table)[2:])
@@ -250,6 +253,7 @@ def _pair_list(
         PairLine(
             pair,
             (short[pair[0]], short[pair[1]]),
+            (meanings.get(pair[0], ""), meanings.get(pair[1], "")),
             [value if isinstance(value, str) else signed(value) for value in row[2:]],
             {*pair} == {*shown},
             colour,

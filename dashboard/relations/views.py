@@ -26,6 +26,7 @@ from core.mrn.relations import Relations, impossible_blocks, row_names, stronges
 from core.registry import has_bilstm
 from core.results.relations import counted
 from core.store.types import MetricSeries, Run, RunState, RunWithFacts, SnapshotKey, StoredScore
+from core.tasks.label_meanings import label_meanings
 from core.wording import without_shared
 
 Floats = NDArray[np.floating]
@@ -229,6 +230,26 @@ def in_words(label: str) -> str:
     if not tag:
         return _TAGS_IN_WORDS.get(label, label)
     return f"{task}{colon}{_TAGS_IN_WORDS.get(tag, tag)}"
+
+
+def label_of(name: str, owners: Sequence[str]) -> str:
+    """The label of a row, without its task before it."""
+    return name.removeprefix(f"{owners[0]}:") if owners else name
+
+
+def row_meanings(rows: Rows) -> dict[str, str]:
+    """What the rows' labels mean, by the rows' names; without labels of no known tag set."""
+    labels: dict[str, set[str]] = {}
+    for name, owners in zip(rows.names, rows.owners, strict=True):
+        for task in owners:
+            labels.setdefault(task, set()).add(label_of(name, owners))
+    by_task = {task: label_meanings(of_task) for task, of_task in labels.items()}
+    return {
+        name: meaning
+        for name, owners in zip(rows.names, rows.owners, strict=True)
+        for task in owners
+        if (meaning := by_task[task].get(label_of(name, owners)))
+    }
 
 
 def signed(value: float, digits: int = 2) -> str:

@@ -23,7 +23,7 @@ from dashboard.relations.charts import (
     player_numbers,
 )
 from dashboard.relations.matrices import Axis, Panel, Picture
-from dashboard.relations.views import AlignedSteps, Rows
+from dashboard.relations.views import AlignedSteps, Rows, row_meanings
 from dashboard.theme import MATRIX_SCALE
 from tests.pages.matrices import unpacked
 
@@ -31,8 +31,8 @@ STEPS = AlignedSteps(((SnapshotKey(5, 0.5), SnapshotKey(10, 1.0)),), (0.5, 1.0),
 
 
 def axis(size: int, block: int = 1, start: int = 0) -> Axis:
-    names = tuple(f"t{i % 2}:l{i}" for i in range(size))
     owners = tuple(("a",) if i < size // 2 else ("b",) for i in range(size))
+    names = tuple(f"{task}:l{i}" for i, (task,) in enumerate(owners))
     return Axis(Rows(names, owners), start, start + block * size, block)
 
 
@@ -90,6 +90,26 @@ def test_the_frame_says_all_but_the_numbers() -> None:
     assert frame["panels"][0]["impossible"] == [[0, 1, 1, 2]]
     shuffled = player_frame(picture(np.zeros((2, 4, 4))), STEPS, look, blocks=False)
     assert (shuffled["edges"], shuffled["stretches"]) == ([], False)
+
+
+def test_labels_of_known_tag_sets_have_their_meanings() -> None:
+    names = ("pos:NN", "pos:,", "chunk:I-NP", "chunk:O", "own:x")
+    rows = Rows(names, tuple((name.partition(":")[0],) for name in names))
+    assert row_meanings(rows) == {
+        "pos:NN": "noun, singular or mass",
+        "pos:,": "comma",
+        "chunk:I-NP": "noun phrase, later word",
+        "chunk:O": "no span",
+    }
+    # A row that tasks share is named by its label alone.
+    assert row_meanings(Rows(("NN", ":"), (("a", "b"), ("a",)))) == {
+        "NN": "noun, singular or mass",
+        ":": "colon, semicolon or dash",
+    }
+    panels = (Panel("Learned", "correlation", 1.0, np.zeros((2, 5, 5))),)
+    axis = Axis(rows, 0, 5, 1)
+    frame = player_frame(Picture("label", axis, axis, panels), STEPS, {}, blocks=True)
+    assert frame["rows"]["meanings"][2:] == ["noun phrase, later word", "no span", ""]
 
 
 def test_features_are_named_where_they_are_single_or_in_order() -> None:

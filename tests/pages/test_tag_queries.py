@@ -198,7 +198,12 @@ def test_labels_of_a_known_tag_set_have_their_meanings() -> None:
 
     assert meanings("plain", "JJ", "NN", "?") == {"task": {"JJ": "adjective", "NN": "noun, singular or mass"}}
     assert meanings("iob2", "B-ORG", "I-ORG", "O") == {
-        "task": {"B-ORG": "organisation", "I-ORG": "organisation"}
+        "task": {"B-ORG": "organisation, first word", "I-ORG": "organisation, later word", "O": "no span"}
+    }
+    assert meanings("plain", "S-NP", "E-VP")["task"] == {
+        "S-NP": "noun phrase, only word",
+        "E-VP": "verb phrase, last word",
+        "O": "no span",
     }
     assert meanings("plain", "X", "Y") == {}
 
