@@ -20,6 +20,7 @@ const SMALLEST_SHAPED = 7 // in a smaller cell a decided relation is a dot, what
 const INSET = 0.2 // of a cell's side: so far the colour of an undecided cell stands from its edges
 const SATURATED = 0.99
 const FAINT = 0.35 // of its colour: so much an undecided cell has, the rest is the page's
+const KEY = { line: 13, gap: 14, swatch: 24, least: 60 } // under a matrix: what its colours mean
 const INKS = ["#14181C", "#FFFFFF"] // of marks and numbers: on a light cell, on a dark one
 
 function draw(parent, tag, attributes = {}, text) {
@@ -154,6 +155,8 @@ function verdictAt(panel, stack, step, row, column) {
 // Cells that the seeds do not decide, or that are not tested, are drawn faint and smaller.
 const isFaint = (panel, stack, step, row, column) => ["0", "1"].includes(verdictAt(panel, stack, step, row, column))
 
+const hasFaint = ({ verdicts }) => /[01]/.test(verdicts?.codes ?? "")
+
 // The column in which a row meets itself: its correlation is 1, whatever was learned. Blocks of features do not.
 const sameColumn = ({ rows, columns }, row) => (rows.block === 1 ? row + rows.start - columns.start : -1)
 
@@ -207,7 +210,8 @@ function geometry(frame, width, theme) {
   // The colours of tasks are named beside their blocks, or above.
   const fits = ([start, end, name]) => measure(name, 13, theme.family, 600) <= (end - start) * cell
   const key = rows.legend.length && !(block && rows.stretches.every(fits)) ? 24 : 0
-  const tall = head + top + cell * down + 36 + BELOW
+  const scale = Math.max(...frame.panels.map((panel) => scaleOf(panel, frame, each, left, cell * wide, theme.family).height))
+  const tall = head + top + cell * down + 10 + scale + BELOW
   const at = (panel) => ({ x: (panel % across) * (each + GAP), y: key + Math.floor(panel / across) * tall })
   return {
     width, key, height: key + Math.ceil(panels / across) * tall,
@@ -277,9 +281,9 @@ function drawPanel(svg, defs, frame, panel, index, room, theme, identity) {
     }),
   )
   // One scale for all panels that have it.
-  const isNew = (one) => one.limit !== panel.limit || (!one.impossible.length && panel.impossible.length)
+  const isNew = (before) => before.limit !== panel.limit || (!before.impossible.length && panel.impossible.length) || (!hasFaint(before) && hasFaint(panel))
   if (frame.panels.slice(0, index).every(isNew)) {
-    drawScale(group, defs, panel, room, theme, { x: origin.x, y: origin.y + height + 10 }, identity, index)
+    drawScale(group, defs, panel, frame, room, theme, { x: origin.x, y: origin.y + height + 10 }, identity, index)
   }
   const marks = INKS.map((colour) => ({
     filled: draw(group, "path", { fill: colour, class: "marks" }),
@@ -360,34 +364,54 @@ function drawNames(group, axis, room, theme, origin, down) {
   }
 }
 
-function drawScale(group, defs, panel, room, theme, at, identity, index) {
+// The colours of a panel, under its cells: how wide, with words beside or below them, and how high with these.
+function scaleOf(panel, frame, each, left, cells, family) {
+  const words = [panel.scale, ...(hasFaint(panel) ? [frame.faint] : []), ...(panel.impossible.length ? [CANNOT] : [])]
+  const beside = each - left - KEY.gap - KEY.swatch - Math.max(...words.map((text) => measure(text, 11, family)))
+  const isBeside = beside >= KEY.least
+  const lines = isBeside ? Math.max(words.length, hasFaint(panel) ? 3 : 2) : (hasFaint(panel) ? 3 : 2) + words.length - 1
+  return { isBeside, width: Math.min(190, isBeside ? beside : cells), height: KEY.line * lines }
+}
+
+// Above all colours, below them the squares of cells that are drawn faint, where there are any.
+function drawScale(group, defs, panel, frame, room, theme, at, identity, index) {
+  const { isBeside, width } = scaleOf(panel, frame, room.each, room.left, room.cell * room.wide, theme.family)
   const id = `scale-${identity}-${index}`
   const gradient = draw(defs, "linearGradient", { id })
   const { css } = theme.scale
-  for (let part = 0; part <= 16; part += 1) {
-    const value = -1 + part / 8
-    draw(gradient, "stop", { offset: part / 16, "stop-color": css(Math.round(HALF + value * HALF)) })
-  }
-  const beside = room.each - room.left - (panel.impossible.length ? 142 : 116) // of it are words, where there is room
-  const width = Math.min(190, beside < 60 ? room.cell * room.wide : beside)
-  // Above the colours of decided cells, below the faint ones of others, where there are any.
-  const hasFaint = /[01]/.test(panel.verdicts?.codes ?? "")
-  const half = hasFaint ? { height: 6 } : { height: 8 }
-  draw(group, "rect", { ...at, width, ...half, fill: `url(#${id})`, stroke: theme.border, "stroke-width": 0.7 })
-  if (hasFaint) draw(group, "rect", { ...at, y: at.y + 6, width, ...half, fill: `url(#${id})`, "fill-opacity": FAINT })
+  const colour = (share) => css(Math.round(2 * HALF * share))
+  for (let part = 0; part <= 16; part += 1) draw(gradient, "stop", { offset: part / 16, "stop-color": colour(part / 16) })
+  draw(group, "rect", { ...at, width, height: 8, fill: `url(#${id})`, stroke: theme.border, "stroke-width": 0.7 })
   const small = { "font-size": 11, fill: theme.muted }
+  const isFaded = hasFaint(panel)
+  if (isFaded) {
+    const squares = Math.floor(width / KEY.line)
+    for (let square = 0; square < squares; square += 1) {
+      const x = at.x + ((square + 0.5) / squares) * width - 4
+      draw(group, "rect", { x, y: at.y + KEY.line, width: 8, height: 8, fill: colour((square + 0.5) / squares), "fill-opacity": FAINT })
+    }
+  }
   const digits = panel.limit === 1 ? 0 : panel.limit >= 0.1 ? 1 : 2
+  const ticks = at.y + 8 + KEY.line * (isFaded ? 2 : 1)
   for (const tick of [-1, 0, 1]) {
     const x = at.x + ((tick + 1) / 2) * width
     const anchor = { [-1]: "start", 0: "middle", 1: "end" }[tick]
-    draw(group, "text", { ...small, x, y: at.y + (hasFaint ? 24 : 21), "text-anchor": anchor }, written(tick * panel.limit, tick ? digits : 0))
+    draw(group, "text", { ...small, x, y: ticks, "text-anchor": anchor }, written(tick * panel.limit, tick ? digits : 0))
   }
-  const x = at.x + width + 14
-  if (width <= beside) draw(group, "text", { ...small, x, y: at.y + 8 }, panel.scale)
+  const x = isBeside ? at.x + width + KEY.gap : at.x
+  let y = isBeside ? at.y + 8 : ticks + KEY.line
+  const line = (text, indent = 0) => {
+    draw(group, "text", { ...small, x: x + indent, y }, text)
+    y += KEY.line
+  }
+  if (isBeside) line(panel.scale)
+  if (isFaded) {
+    if (!isBeside) draw(group, "rect", { x, y: y - 8, width: 8, height: 8, fill: colour(1), "fill-opacity": FAINT })
+    line(frame.faint, isBeside ? 0 : 14)
+  }
   if (!panel.impossible.length) return
-  const hatched = width <= beside ? { x, y: at.y + 12 } : { x: at.x, y: at.y + 26 }
-  draw(group, "rect", { ...hatched, width: 18, height: 10, fill: `url(#hatch-${identity})`, stroke: theme.border })
-  draw(group, "text", { ...small, x: hatched.x + 24, y: hatched.y + 9 }, CANNOT)
+  draw(group, "rect", { x, y: y - 9, width: 18, height: 10, fill: `url(#hatch-${identity})`, stroke: theme.border })
+  line(CANNOT, KEY.swatch)
 }
 
 // ---- cells

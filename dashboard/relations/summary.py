@@ -472,9 +472,9 @@ def gold_agreement(state: RelationsState, learned: Floats, gold: Floats | None) 
 
 
 def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, str]:
-    """The words in and under the matrices."""
+    """The words in and under the matrices, and of their colours."""
     block = frame["rows"]["block"]
-    foot = ""
+    foot = faint = ""
     if block > 1:
         foot = (
             f"{size:,} features; a cell is the mean of {block} × {block}, to 0.004. Click a cell to zoom in."
@@ -489,14 +489,15 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
             for verdict in (RELATED, OPPOSED, NEGLIGIBLE)
             if CODES[verdict] in codes
         ]
+        foot = "   ".join(marks)
         without = ["undecided"] * (CODES[UNDECIDED] in codes) + ["within a task"] * (UNTESTED in codes)
-        faint = [f"faint: {' or '.join(without)}, whatever its value"] if without else []
-        foot = "   ".join([*marks, *faint])
+        faint = " or ".join(without)
     if block == 1 and mode != "feature":
         foot = "   ".join(filter(None, [foot, "grey: a row with itself"]))
     untested = "Not tested: not between two tasks, or without training words."
     return {
         "foot": foot,
+        "faint": faint,
         "untested": untested,
         "cannot": "Cannot be learned: the alignment shares no label between these two.",
     }

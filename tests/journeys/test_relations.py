@@ -239,7 +239,7 @@ def test_seeds_have_verdicts_with_intervals_and_controls_to_launch(
             page.set_viewport_size({"width": 390, "height": 1400})
         root = opened(page, filled_laboratory, run=seeds_of_first(filled_laboratory))
         expect(page.get_by_text("Against ±0.1 over 3 seeds")).to_be_visible()
-        expect(root.get_by_text("faint: undecided")).to_be_visible()
+        expect(root.locator(".stage > svg").get_by_text("undecided", exact=True)).to_be_visible()
         cells = root.locator(".stage > svg text[text-anchor=middle][dominant-baseline=central]")
         cells.nth(1).hover()
         expect(root.locator(".tip").get_by_text("Verdict")).to_be_visible()
