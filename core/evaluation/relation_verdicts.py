@@ -62,6 +62,12 @@ class RelationVerdicts:
     tested: Bools
     controlled: Bools
 
+    @property
+    def widths(self) -> Floats:
+        """(n, n): the widths of the intervals in Fisher's z, which strong and weak correlations share."""
+        ends = (np.arctanh(np.clip(end, -_LARGEST, _LARGEST)) for end in (self.high, self.low))
+        return np.asarray(np.subtract(*ends))
+
     def cell(self, i: int, j: int) -> CellVerdict:
         """The verdict on one cell."""
         low, high, p = float(self.low[i, j]), float(self.high[i, j]), float(self.p[i, j])

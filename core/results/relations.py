@@ -17,6 +17,7 @@ from core.evaluation.relation_verdicts import (
     NEGLIGIBLE,
     OPPOSED,
     RELATED,
+    UNDECIDED,
     Bools,
     CellVerdict,
     Floats,
@@ -52,6 +53,19 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class Hub:
+    """A row that most cells of a verdict have, and its `partners` in them.
+
+    `as_strong` are rows of the same task with as large a mean correlation with these partners, the largest
+    first, whose cells are mostly undecided because their seeds differ more.
+    """
+
+    row: int
+    partners: NDArray[np.int64]
+    as_strong: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class RelationTable:
     """The relations of one configuration: its seeds, its rows and their verdicts.
 
@@ -80,6 +94,30 @@ class RelationTable:
         alone, not_learned = self.alone, counted(self.verdicts, self.alone)
         related = [c for c in self.cells if c.verdict == RELATED and not not_learned[c.i, c.j]]
         return related if alone is None else sorted(related, key=lambda c: alone[c.i, c.j] - c.mean)
+
+    def decided(self, verdict: str) -> list[CellVerdict]:
+        """The cells of a verdict that a headline counts: of related ones those `beyond` the alignment."""
+        return self.beyond if verdict == RELATED else [c for c in self.cells if c.verdict == verdict]
+
+    def hub(self, verdict: str) -> Hub | None:
+        """The row that most of many cells of a verdict have, if there is one."""
+        cells = self.decided(verdict)
+        counts = Counter(place for cell in cells for place in (cell.i, cell.j))
+        row, count = counts.most_common(1)[0] if counts else (0, 0)
+        if not _MANY <= len(cells) < 2 * count:
+            return None
+        with_row = [(cell.i, cell.j) for cell in cells if row in (cell.i, cell.j)]
+        partners = np.array([i + j - row for i, j in with_row])
+        return Hub(row, partners, self._as_strong(row, partners))
+
+    def _as_strong(self, row: int, partners: NDArray[np.int64]) -> tuple[int, ...]:
+        of = self.verdicts
+        means, widths = of.mean[:, partners].mean(axis=1), of.widths[:, partners].mean(axis=1)
+        undecided = (of.tested & (of.verdict == UNDECIDED))[:, partners].mean(axis=1) > 0.5
+        as_large = (np.sign(means) == np.sign(means[row])) & (np.abs(means) >= np.abs(means[row]))
+        places = np.flatnonzero(as_large & undecided & (widths > widths[row])).tolist()
+        of_task = [place for place in places if self.rows.owners[place] == self.rows.owners[row]]
+        return tuple(sorted(of_task, key=lambda place: -abs(means[place])))
 
     @property
     def headline(self) -> str:
@@ -155,7 +193,7 @@ def headline(table: RelationTable, quoted: Callable[[str], str] = str) -> str:
     parts: list[str] = []
     of_labels = alone is not None
     for verdict in (RELATED, OPPOSED):
-        of_verdict = table.beyond if verdict == RELATED else [c for c in table.cells if c.verdict == verdict]
+        of_verdict, hub = table.decided(verdict), table.hub(verdict)
         many = f"{len(of_verdict) or 'none'}"
         if of_labels:
             among = "" if parts else f" of {plural(tested, 'pair of labels', 'pairs of labels')}"
@@ -163,11 +201,9 @@ def headline(table: RelationTable, quoted: Callable[[str], str] = str) -> str:
             are += f" more than {_explains(table.alignment)}" * (verdict == RELATED)
         else:
             are = f"{many} {'is' if len(of_verdict) == 1 else 'are'} {verdict}"
-        named = Counter(names[place] for cell in of_verdict for place in (cell.i, cell.j))
-        hub, of_hub = named.most_common(1)[0] if named else ("", 0)
         shown = _that_fit([(names[cell.i], names[cell.j]) for cell in of_verdict])
-        if max(len(shown), _MANY - 1) < len(of_verdict) < 2 * of_hub:
-            parts.append(f"{are}, {of_hub} of them with {quoted(hub)}")
+        if hub is not None:
+            parts.append(f"{are}, {len(hub.partners)} of them with {quoted(names[hub.row])}")
         elif of_labels and verdict == RELATED and len(shown) < len(of_verdict):
             parts.append(are)
         elif of_verdict:

@@ -16,6 +16,7 @@ import numpy as np
 from core.evaluation.relation_verdicts import UNDECIDED, RelationVerdicts
 from core.evaluation.statistics import summary
 from core.mrn.relations import effective_rank
+from core.results.relations import Hub
 from core.wording import all_of, first_of, percent, plural, spread_text
 from dashboard.relations.views import Bools, Floats, signed
 
@@ -156,11 +157,6 @@ def read_parts(parts: Sequence[str], size: int) -> str:
     return f"Features by their origin: {'; '.join(named)}." if named else ""
 
 
-def is_saturated(values: Floats, possible: Bools) -> bool:
-    """Whether most correlations of matrices are at ±1. `possible` marks the pairs of each, or of all."""
-    return _percent(np.abs(_pairs(values, possible)) >= NEARLY_ONE) > 50
-
-
 def read_strength(strengths: Collection[str], *, is_default: bool) -> str:
     """The λ of the matrices as the first words of a sentence."""
     if len(strengths) > 1:
@@ -171,15 +167,16 @@ def read_strength(strengths: Collection[str], *, is_default: bool) -> str:
 def read_saturation(values: Floats, possible: Bools, strength: str) -> str:
     """That λ drove most correlations of matrices to ±1, if so, else an empty text.
 
-    `strength` is λ as `read_strength` has it.
+    `possible` marks the pairs of each matrix, or of all; `strength` is λ as `read_strength` has it.
     """
-    if not is_saturated(values, possible):
-        return ""
     pairs = _pairs(values, possible)
+    driven = _percent(np.abs(pairs) >= NEARLY_ONE)
+    if driven <= 50:
+        return ""
     if len(pairs) == len(values):
         what, its = "the correlation", "its"
     else:
-        what, its = f"{_percent(np.abs(pairs) >= NEARLY_ONE):.0f}% of the correlations", "their"
+        what, its = f"{driven:.0f}% of the correlations", "their"
     return f"{strength} drove {what} to ±{NEARLY_ONE} or beyond: {its} size says little."
 
 
@@ -208,6 +205,20 @@ def read_furthest(names: Sequence[str], pair: Pair, learned: float, alone: float
     return f"Furthest beyond that: {_names(names, pair)}, at {signed(learned)} instead of {signed(alone)}."
 
 
+def read_hub(names: Sequence[str], hub: Hub) -> str:
+    """Which rows only their seeds set apart from the row that most decided pairs have; empty without any."""
+    if not hub.as_strong:
+        return ""
+    others = first_of([names[place] for place in hub.as_strong], 2)
+    have, are, seeds = (
+        ("has", "is", "its seeds") if len(hub.as_strong) == 1 else ("have", "are", "their seeds")
+    )
+    return (
+        f"Not only {names[hub.row]}: {others} {have} on average as strong correlations with these "
+        f"{len(hub.partners)} labels, but {are} undecided, because {seeds} differ more."
+    )
+
+
 def read_undecided(verdicts: RelationVerdicts) -> str:
     """How many pairs have no verdict; empty where most have one."""
     undecided, tested = verdicts.count(UNDECIDED), int(np.triu(verdicts.tested, 1).sum())
@@ -224,7 +235,7 @@ def _percent(many: Bools) -> float:
     return 100 * float(np.mean(many)) if len(many) else 0.0
 
 
-def read_size(mode: str, values: Floats, possible: Bools) -> str:
+def read_size(values: Floats, possible: Bools) -> str:
     """A caution if many correlations of labels are large, else an empty text.
     `possible` marks the pairs of each matrix, or of all.
 
@@ -232,7 +243,7 @@ def read_size(mode: str, values: Floats, possible: Bools) -> str:
     of 73% of the labels of POS and chunks are O there to more than 80%.
     """
     alike = _percent(_pairs(values, possible) >= _ALIKE)
-    if mode != "label" or alike < _MANY_ALIKE or is_saturated(values, possible):
+    if alike < _MANY_ALIKE:
         return ""
     return (
         f"{alike:.0f}% of all pairs are at {_ALIKE} or above, so a high value alone says little: look at the "

@@ -24,7 +24,7 @@ from core.mrn.relations import (
 )
 from core.registry import feature_parts
 from core.results.naming import is_default, run_name
-from core.results.relations import counted, headline_of
+from core.results.relations import RelationTable, counted, headline_of
 from core.store.types import ACTIVE, Run, RunState, RunWithFacts
 from core.wording import all_of, first_of, number, plural, without_shared
 from dashboard.relations import sentences, views
@@ -136,23 +136,25 @@ def draw_answer(
     if alone is not None and (of := answer.of_matrices[0]) is not None:
         more = int(np.triu(counted(of, alone), 1).sum())
         notes.append(sentences.read_alone(more, state.runs[0].alignment))
-        notes += [
-            sentences.read_furthest(
-                [short.get(name, name) for name in table.rows.names],
-                (cell.i, cell.j),
-                cell.mean,
-                float(table.alone[cell.i, cell.j]),
-            )
-            for table in tables
-            if table.alone is not None
-            for cell in table.beyond[:1]
-        ]
-    if state.is_learned:
-        notes.append(sentences.read_size(mode, means, possible))
+    if mode == "label" and state.is_single and tables:
+        notes += _beyond_headline(tables[0], short)
+    if mode == "label" and not saturation:
+        notes.append(sentences.read_size(means, possible))
     if any(notes):
         show_note(escape(" ".join(filter(None, notes))))
     if answer.why_none:
         _other_seeds(state)
+
+
+def _beyond_headline(table: RelationTable, short: Mapping[str, str]) -> list[str]:
+    """The pair of labels furthest beyond the alignment, and rows that are as strong as the headline's."""
+    names, alone = [short.get(name, name) for name in table.rows.names], table.alone
+    furthest = [] if alone is None else table.beyond[:1]
+    hubs = [hub for verdict in (RELATED, OPPOSED) if (hub := table.hub(verdict)) is not None]
+    return [
+        *(sentences.read_furthest(names, (c.i, c.j), c.mean, float(alone[c.i, c.j])) for c in furthest),
+        *(sentences.read_hub(names, hub) for hub in hubs),
+    ]
 
 
 def _strength(state: RelationsState) -> str:

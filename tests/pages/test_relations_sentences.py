@@ -63,14 +63,13 @@ def test_a_score_of_the_most_frequent_label_alone_is_warned_of(
 def test_many_labels_alike_are_explained() -> None:
     possible = np.ones((4, 4), dtype=bool)
     alike = matrix(4, _01=0.9, _02=0.85, _12=0.8)[None]
-    assert read_size("label", alike, possible) == (
+    assert read_size(alike, possible) == (
         "50% of all pairs are at 0.8 or above, so a high value alone says little: look at the opposed pairs."
     )
-    assert not read_size("task", alike, possible)
-    assert not read_size("label", matrix(4, _01=0.9)[None], possible)
+    assert not read_size(matrix(4, _01=0.9)[None], possible)
     # What cannot be learned does not count.
     learnable = possible & ~np.isin(np.arange(16).reshape(4, 4), (3, 7, 11))
-    assert read_size("label", alike, learnable).startswith("100%")
+    assert read_size(alike, learnable).startswith("100%")
 
 
 def test_the_lambda_that_drove_correlations_to_one_is_named() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from core.evaluation.relation_verdicts import relation_verdicts
 from core.results.relations import RelationTable, Rows, basis_of, headline_of
+from dashboard.relations.sentences import read_hub
 from tests.pages.matrices import matrix
 
 NAMES = ("pos", "chunk", "ner", "srl")
@@ -78,6 +79,29 @@ def test_a_row_that_most_of_many_pairs_have_stands_for_them() -> None:
     pairs: dict[str, Any] = {f"_0{place}": 0.3 for place in range(1, 10)}
     text = headline_of([table("a", names, **pairs)])
     assert text.startswith("Of 45 pairs 9 are related, 9 of them with a; ")
+
+
+def test_rows_of_its_task_that_only_their_seeds_keep_undecided_are_known() -> None:
+    names = (*(f"p:{place}" for place in range(9)), "q:A", "q:B", "q:C", "r:A")
+    values = np.stack([np.eye(len(names))] * 3)
+    for seed, noise in enumerate((-0.3, 0.0, 0.3)):
+        rows = {9: -0.5 + noise / 100, 10: -0.6 + noise, 11: -0.2 + noise, 12: -0.6 + noise}
+        for row, correlation in rows.items():
+            values[seed, row, :9] = values[seed, :9, row] = correlation
+    owners = tuple((name[0],) for name in names)
+    tested = np.array([[a != b for b in owners] for a in owners])
+    places = np.zeros((3, len(names)), dtype=np.int64)
+    rows = Rows(names, owners, places)
+    learned = RelationTable("a", "label", (1, 2, 3), rows, relation_verdicts(values, tested), {})
+    hub = learned.hub("opposed")
+    assert hub is not None
+    assert (hub.row, sorted(hub.partners), hub.as_strong) == (9, [*range(9)], (10,))
+    assert learned.hub("related") is None
+    assert read_hub(names, hub) == (
+        "Not only q:A: q:B has on average as strong correlations with these 9 labels, but is undecided, "
+        "because its seeds differ more."
+    )
+    assert not read_hub(names, dataclasses.replace(hub, as_strong=()))
 
 
 @pytest.mark.parametrize(
