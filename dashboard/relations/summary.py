@@ -148,13 +148,15 @@ def draw_answer(
 
 def _beyond_headline(table: RelationTable, short: Mapping[str, str]) -> list[str]:
     """The pair of labels furthest beyond the alignment, and rows that are as strong as the headline's."""
-    names, alone = [short.get(name, name) for name in table.rows.names], table.alone
-    furthest = [] if alone is None else table.beyond[:1]
+    names = [short.get(name, name) for name in table.rows.names]
+    furthest = []
+    if table.alone is not None:
+        furthest = [
+            sentences.read_furthest(names, (c.i, c.j), c.mean, float(table.alone[c.i, c.j]))
+            for c in table.beyond[:1]
+        ]
     hubs = [hub for verdict in (RELATED, OPPOSED) if (hub := table.hub(verdict)) is not None]
-    return [
-        *(sentences.read_furthest(names, (c.i, c.j), c.mean, float(alone[c.i, c.j])) for c in furthest),
-        *(sentences.read_hub(names, hub) for hub in hubs),
-    ]
+    return [*furthest, *(sentences.read_hub(names, hub) for hub in hubs)]
 
 
 def _strength(state: RelationsState) -> str:

@@ -85,18 +85,18 @@ def test_rows_of_its_task_that_only_their_seeds_keep_undecided_are_known() -> No
     names = (*(f"p:{place}" for place in range(9)), "q:A", "q:B", "q:C", "r:A")
     values = np.stack([np.eye(len(names))] * 3)
     for seed, noise in enumerate((-0.3, 0.0, 0.3)):
-        rows = {9: -0.5 + noise / 100, 10: -0.6 + noise, 11: -0.2 + noise, 12: -0.6 + noise}
-        for row, correlation in rows.items():
+        learned = {9: -0.5 + noise / 100, 10: -0.6 + noise, 11: -0.2 + noise, 12: -0.6 + noise}
+        for row, correlation in learned.items():
             values[seed, row, :9] = values[seed, :9, row] = correlation
     owners = tuple((name[0],) for name in names)
     tested = np.array([[a != b for b in owners] for a in owners])
     places = np.zeros((3, len(names)), dtype=np.int64)
     rows = Rows(names, owners, places)
-    learned = RelationTable("a", "label", (1, 2, 3), rows, relation_verdicts(values, tested), {})
-    hub = learned.hub("opposed")
+    labels = RelationTable("a", "label", (1, 2, 3), rows, relation_verdicts(values, tested), {})
+    hub = labels.hub("opposed")
     assert hub is not None
     assert (hub.row, sorted(hub.partners), hub.as_strong) == (9, [*range(9)], (10,))
-    assert learned.hub("related") is None
+    assert labels.hub("related") is None
     assert read_hub(names, hub) == (
         "Not only q:A: q:B has on average as strong correlations with these 9 labels, but is undecided, "
         "because its seeds differ more."
