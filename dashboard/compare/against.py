@@ -20,10 +20,10 @@ _VALUES = {"scores": "Scores", "differences": "Difference from"}
 
 def draw_against(compared: ComparedRuns) -> None:
     """Draws scores against a number in which configurations differ, where some differ in one alone."""
-    found = compared_runs.series_of(compared)
-    if not found:
+    all_series = compared_runs.series_of(compared)
+    if not all_series:
         return
-    named = dict(zip(series_names(found), found, strict=True))
+    named = dict(zip(series_names(all_series), all_series, strict=True))
     with st.container(horizontal=True, vertical_alignment="center"):
         name = next(iter(named))
         st.subheader(f"Score against{f' {escape(name)}' * (len(named) == 1)}", anchor=False, width="content")

@@ -226,8 +226,8 @@ def series_of(compared: ComparedRuns) -> list[Series]:
     """
     on_text = _on_text(compared)
     least = _PAIR + (compared.chosen is compared.runs)
-    found = number_series(on_text, resources.store().conditions(on_text))
-    return [of for of in found if len(of.runs) >= least]
+    all_series = number_series(on_text, resources.store().conditions(on_text))
+    return [of for of in all_series if len(of.runs) >= least]
 
 
 def baselines_of(series: Series, compared: ComparedRuns) -> list[Baseline]:

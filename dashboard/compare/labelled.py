@@ -44,8 +44,10 @@ def block_of(
             for who, labels in lanes.items()
         )
         return SentenceBlock(words.tokens, tuple(of_lanes), about)
-    said = [Said(who, labels[0], colour * (who == "gold"), labels != gold) for who, labels in lanes.items()]
-    return TextBlock(words.tokens, words.second, said, about)
+    answers = [
+        Said(who, labels[0], colour * (who == "gold"), labels != gold) for who, labels in lanes.items()
+    ]
+    return TextBlock(words.tokens, words.second, answers, about)
 
 
 def draw_blocks(blocks: Sequence[SentenceBlock | TextBlock], *, key: str) -> None:

@@ -91,10 +91,10 @@ def offers(table: ResultTable, compared: ComparedRuns, a: str, b: str, shown: It
     seconds = (
         [of.seconds for of in costs(store, list(new.values()))] if any(new.values()) else [None] * len(new)
     )
-    found = {
+    by_task = {
         task: Offer(wanted[task], new[task], of_lot) for (task, of_lot) in zip(wanted, seconds, strict=True)
     }
-    return Offers(found.pop("", None), {} if is_older else found, is_older)
+    return Offers(by_task.pop("", None), {} if is_older else by_task, is_older)
 
 
 def missing_seeds_button(offered: Offers, compared: ComparedRuns) -> None:

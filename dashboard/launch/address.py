@@ -27,7 +27,9 @@ from dashboard.launch.draft import EXECUTION, FIELDS, START, Draft, cloned, draf
 from dashboard.shared.selection import run_numbers
 from jobs.queue.sweeps import WHOLE, corpora_of, given_values
 
-OWN = "Your own data"
+OWN_DATA = "Your own data"
+ALIGNMENT_FOLD = "launch_alignment_fold"
+"""The key of the fold of the alignment, whether it is open."""
 UPLOAD, FOLDER = "Upload files", "A folder on this machine"
 OWN_HOW, OWN_FOLDER = "launch_own_how", "launch_own_folder"
 UPLOADED = "launch_own_path"
@@ -77,11 +79,12 @@ def fill(draft: Draft, runs: Sequence[int] = (), notes: Sequence[str] = ()) -> N
     state[key_of("alignment")] = [name for name, _, _ in alignments]
     for file in (file for _, _, file in alignments if file):
         state[MAPPING_KEPT] = file
+    state.pop(ALIGNMENT_FOLD, None)
     if draft.corpus in CATALOGUE:
         state[key_of("corpus")] = draft.corpus
     else:
         # One derived from the catalogue stands among the corpora, and can be edited as a name of one's own.
-        state[key_of("corpus")] = draft.corpus if _is_of_catalogue(draft.corpus) else OWN
+        state[key_of("corpus")] = draft.corpus if _is_of_catalogue(draft.corpus) else OWN_DATA
         is_upload = draft.corpus in map(str, uploads())
         state[OWN_HOW] = UPLOAD if is_upload else FOLDER
         state[UPLOADED if is_upload else OWN_FOLDER] = draft.corpus
@@ -101,7 +104,7 @@ def _is_of_catalogue(corpus: str) -> bool:
     try:
         is_one = corpora_of(corpus) == [corpus] and derivation_of(corpus) is not None
         return is_one and all(base in CATALOGUE for base in bases_of(corpus))
-    except (ConfigError, CorpusError):  # told where the name is read
+    except (ConfigError, CorpusError):  # shown where the name is read
         return False
 
 
@@ -137,7 +140,7 @@ def fresh() -> None:
 
 def use_own_data() -> None:
     """The form with the data question open for an upload, the rest as it is."""
-    st.session_state[key_of("corpus")] = OWN
+    st.session_state[key_of("corpus")] = OWN_DATA
     st.session_state[OWN_HOW] = UPLOAD
     st.session_state.pop(_SOURCE, None)
 

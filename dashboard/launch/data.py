@@ -36,7 +36,7 @@ from dashboard.components.sentence import (
 )
 from dashboard.launch.address import (
     FOLDER,
-    OWN,
+    OWN_DATA,
     OWN_FOLDER,
     OWN_HOW,
     UPLOAD,
@@ -84,12 +84,12 @@ def choose_data() -> ChosenData:
     """The widgets of the data question."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width="stretch"):
-            names = [*offered(), OWN]
-            chosen = st.session_state.get(key_of("corpus"), OWN)
+            names = [*offered(), OWN_DATA]
+            chosen = st.session_state.get(key_of("corpus"), OWN_DATA)
             names += [chosen] * (chosen not in names)  # derived from others, by a link
             name = st.selectbox("Corpus", names, key=key_of("corpus"), persist_state="session")
         st.button("Use my data", icon=":material/upload_file:", help=_OWN_HELP, on_click=use_own_data)
-    if name == OWN:
+    if name == OWN_DATA:
         return _own()
     if name not in CATALOGUE:
         return _named(name)
@@ -196,7 +196,7 @@ def _with_columns(dataset: str) -> str:
     """The name of a dataset with the columns to read, as they are found and may be changed here."""
     asked = HubName.read(dataset)
     columns = asked.columns
-    with suppress(CorpusError):  # which is told below
+    with suppress(CorpusError):  # which is shown below
         columns = columns or found_columns(dataset)
     st.session_state.setdefault(columns_key(dataset), ", ".join(columns))
     text = st.text_input(
@@ -316,12 +316,12 @@ def _lanes(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) 
 
 def _text(sample: Sentence, summary: CorpusSummary, colour: Mapping[str, str]) -> TextBlock:
     short = without_shared([task.name for task in summary.tasks])
-    said = [
+    labels = [
         Said(short[task.name], sample.labels[task.name][0], colour.get(task.name, GREY))
         for task in summary.tasks
         if task.name in sample.labels
     ]
-    return TextBlock(sample.tokens, sample.second, said)
+    return TextBlock(sample.tokens, sample.second, labels)
 
 
 def show_labels(summary: CorpusSummary, colour: Mapping[str, str]) -> None:

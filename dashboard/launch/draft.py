@@ -99,7 +99,9 @@ def _start(field: str) -> str | tuple[str, ...]:
         trainings = OPTIONS["encoder_training"]
         kinds = itertools.product(("mrn",), ("minilm",), trainings, PRIORS)
         defaults = {rule.default_of(dict(zip(CONTEXT_FIELDS, kind, strict=True))) for kind in kinds}
-        default = defaults.pop() if len(defaults) == 1 else None  # else none is picked, which is said
+        default = (
+            defaults.pop() if len(defaults) == 1 else None
+        )  # else none is picked, and a caption has them
     text = "" if default is None else format_in_form(field, [default])
     return text if field not in OPTIONS else (text,) if text else ()
 
@@ -240,8 +242,9 @@ def _missing(draft: Draft) -> dict[str, str]:
     if not draft.corpus:
         missing["corpus"] = "Corpus: upload files, or name a folder."
     elif not draft.tasks and "corpus" not in draft.problems:
-        one = (draft.lists.get("paradigm"), draft.lists.get("prior")) == (("mrn",), (PREDICTED,))
-        missing["tasks"] = f"Tasks: choose one{'. You can add another afterwards.' if one else ' or more.'}"
+        adds_task = (draft.lists.get("paradigm"), draft.lists.get("prior")) == (("mrn",), (PREDICTED,))
+        more = ". You can add another afterwards." if adds_task else " or more."
+        missing["tasks"] = f"Tasks: choose one{more}"
     for name in NEEDED:
         given = draft.lists.get(name, "")
         if name not in used or (given.strip() if isinstance(given, str) else given):

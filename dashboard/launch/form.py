@@ -31,6 +31,7 @@ from core.store import RunWithFacts
 from core.tasks import KINDS
 from core.wording import all_of, number, without_shared
 from dashboard.launch.address import (
+    ALIGNMENT_FOLD,
     GROUPS_WRITTEN,
     MAPPING_KEPT,
     WRITTEN,
@@ -72,8 +73,8 @@ _NO_UNIT = (
 def field_label(field: str) -> str:
     """A field's name in words, with its unit where it has one."""
     help_ = FIELD_HELP[field]
-    is_said = help_.unit in _NO_UNIT or help_.unit.casefold() == help_.label.casefold()
-    return help_.label if is_said else f"{help_.label} ({help_.unit})"
+    has_no_unit = help_.unit in _NO_UNIT or help_.unit.casefold() == help_.label.casefold()
+    return help_.label if has_no_unit else f"{help_.label} ({help_.unit})"
 
 
 def picks(
@@ -251,9 +252,11 @@ def _explained_picks(
             for name, text in texts.items():
                 default = " :gray-badge[Default]" * (name in START[field])
                 st.markdown(f"**{escape(names.get(name, name))}**{default}  \n{with_code(text)}")
-    # What `auto` takes here is said by the plan.
-    if said := {names.get(name, name): texts[name] for name in chosen if name in texts and name != "auto"}:
-        captions(said)
+    # The plan writes what `auto` takes here.
+    if described := {
+        names.get(name, name): texts[name] for name in chosen if name in texts and name != "auto"
+    }:
+        captions(described)
     return chosen
 
 
@@ -378,36 +381,49 @@ def _prior(
     slots: _Slots, lists: _Lists, labels: Mapping[str, Sequence[str]], problems: dict[str, str]
 ) -> _Lists:
     """Draws the fields of MRN. An error in the file of a mapping goes to `problems`."""
-    with st.container(border=True, gap="small"):
-        specs = {name: spec for name in OPTIONS["prior"] if (spec := prior_spec(name))}
-        texts = {name: spec.description for name, spec in specs.items()}
-        names = {name: spec.title for name, spec in specs.items() if spec.title}
-        with _field(slots, "prior"):
-            priors = _explained_picks("prior", "Prior of MRN", "Compare the priors", texts, names)
-        left, right = st.columns(2, vertical_alignment="bottom")
-        with _field(slots, "lambda", left):
-            strengths = automatic({**lists, "prior": priors})["lambda"]
-            lambdas = typed(
-                "lambda",
-                "λ, strength of the prior",
-                placeholder=", ".join(["automatic", *map(number, strengths)]),
-            )
-        with right:
-            fold(lambda: say("strength"), key="what_is_this", label="What does λ do?")
-        added: _Lists = {}
-        if PREDICTED in priors:
-            with _field(slots, "added_to"):
-                added["added_to"] = typed("added_to")
-        with _field(slots, "alignment"):
-            label = "Alignment Aₜ: which labels of the tasks correspond"
-            alignments = _explained_picks("alignment", label, "Compare the alignments", ALIGNMENTS)
-            if "mapping" in alignments:
-                try:
-                    mapping = _mapping(labels)
-                    alignments = tuple(mapping if name == "mapping" else name for name in alignments)
-                except ConfigError as error:
-                    problems["alignment"] = form_sentence(error)
+    specs = {name: spec for name in OPTIONS["prior"] if (spec := prior_spec(name))}
+    texts = {name: spec.description for name, spec in specs.items()}
+    names = {name: spec.title for name, spec in specs.items() if spec.title}
+    left, right = st.columns([7, 3])
+    with _field(slots, "prior", left):
+        priors = _explained_picks("prior", "Prior of MRN", "Compare priors", texts, names)
+    with _field(slots, "lambda", right):
+        strengths = automatic({**lists, "prior": priors})["lambda"]
+        lambdas = typed(
+            "lambda",
+            "λ, strength of the prior",
+            placeholder=", ".join(["automatic", *map(number, strengths)]),
+        )
+    added: _Lists = {}
+    if PREDICTED in priors:
+        with _field(slots, "added_to"):
+            added["added_to"] = typed("added_to")
+    with st.container(gap=None):
+        fold(lambda: say("strength"), key="what_is_this", label="What does λ do?")
+        alignments = _alignments(slots, labels, problems)
     return {"prior": priors, "alignment": alignments, "lambda": lambdas, **added}
+
+
+def _alignments(
+    slots: _Slots, labels: Mapping[str, Sequence[str]], problems: dict[str, str]
+) -> tuple[str, ...]:
+    """Draws the alignment in a fold, which names it and opens by itself where it is not the default."""
+    picked = _picked("alignment")
+    st.session_state.setdefault(ALIGNMENT_FOLD, picked != START["alignment"])
+    title = f"Alignment of labels: {', '.join(picked) or 'none'}"
+    with (
+        st.expander(title, key=ALIGNMENT_FOLD, type="compact", on_change="rerun"),
+        _field(slots, "alignment"),
+    ):
+        label = "Alignment Aₜ: which labels of the tasks correspond"
+        alignments = _explained_picks("alignment", label, "Compare alignments", ALIGNMENTS)
+        if "mapping" in alignments:
+            try:
+                mapping = _mapping(labels)
+                alignments = tuple(mapping if name == "mapping" else name for name in alignments)
+            except ConfigError as error:
+                problems["alignment"] = form_sentence(error)
+    return alignments
 
 
 def _mapping(labels: Mapping[str, Sequence[str]]) -> str:
@@ -488,9 +504,7 @@ def _rare(slots: _Slots, lists: _Lists, reads: frozenset[str] | None) -> tuple[_
     for name in EXECUTION:
         st.session_state.setdefault(key_of(name), 0)
     more = st.expander("More settings", key="launch_more", on_change="rerun")
-    if (
-        not more.open
-    ):  # not drawn, which takes a browser half as long as all else; what is wrong is said below
+    if not more.open:  # not drawn, which takes a browser half as long as all else; errors stand below
         below = st.container(gap=None)
         for field in (field for fields in RARE.values() for field in fields if field in used):
             values[field] = _picked(field) if field in OPTIONS else st.session_state[key_of(field)].strip()

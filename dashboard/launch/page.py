@@ -39,8 +39,8 @@ def _card(preset: LaunchPreset) -> None:
     has_answer = not left and set(stored.values()) == {RunState.SUCCEEDED}
     what, runs = preset.description.partition(". ")[0], plural(len(stored), "run")
     st.markdown(f"**{preset.title}**")
-    said = f"{runs} are stored: nothing to train." if has_answer else f"{runs} are stored or queued."
-    st.caption(preset.description if left else f"{what}. {said}")
+    in_store = f"{runs} are stored: nothing to train." if has_answer else f"{runs} are stored or queued."
+    st.caption(preset.description if left else f"{what}. {in_store}")
     st.space("stretch")
     if not has_answer:
         label = f"Launch {plural(left, 'more run' if stored else 'run')}" if left else f"Show {runs}"

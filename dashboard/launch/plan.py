@@ -109,7 +109,7 @@ def stored_runs(configs: tuple[RunConfig, ...]) -> dict[int, RunState]:
 def _stored_runs(url: str, counts: tuple[int, ...], configs: tuple[RunConfig, ...]) -> dict[int, RunState]:
     try:
         same = same_runs(resources.store(), as_queued(configs))
-    except MRNLabError:  # said where they are launched
+    except MRNLabError:  # shown where they are launched
         return {}
     return {run.id: run.state for run in same.values()}
 
@@ -203,8 +203,8 @@ def _planned(
     with slots.get("alignment", last) if automatic else nullcontext():
         for sentence in alignment_sentences(automatic):
             st.caption(escape(sentence))
-    said = {*draft.notes, *alignment_notes(new)}
-    notes = [note for note in checked(new) if note not in said]
+    shown_in_form = {*draft.notes, *alignment_notes(new)}
+    notes = [note for note in checked(new) if note not in shown_in_form]
     time, room = costs(new)
 
     launched = _launched(configs)

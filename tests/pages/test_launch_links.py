@@ -83,6 +83,7 @@ def test_a_link_makes_the_same_form(open_page: Open) -> None:
     app = open_page("launch", **link)
     assert query(app) == link
     assert planned(app) == 40  # encoders × shares × seeds × (MTL + alignments × λ)
+    assert app.session_state["launch_alignment_fold"]  # what is not the default is in sight
     app.text_input(key="launch_epochs").set_value("4").run()
     assert query(app) == {**link, "epochs": "4"}
     app.switch_page("runs/page.py").run()
@@ -90,6 +91,7 @@ def test_a_link_makes_the_same_form(open_page: Open) -> None:
     assert query(app) == {**link, "epochs": "4"}
     app.button(key="launch_fresh").click().run()
     assert app.text_input(key="launch_epochs").value == "5"
+    assert not app.session_state["launch_alignment_fold"]
     assert app.selectbox(key="launch_corpus").value == "demo"
 
 
