@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 _LONG_NAME = 16
@@ -17,6 +17,12 @@ _WORDS = re.compile(r"[-_./: ]+|[^-_./: 0-9]+|[0-9]+")
 def plural(count: int, noun: str, nouns: str | None = None) -> str:
     """`1 run`, `2 runs`, `12,000 words`; `nouns` is a plural that does not only add an s."""
     return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def plural_range(counts: Iterable[int], noun: str) -> str:
+    """`3 seeds` where all counts are alike, else from the least to the most: `2 to 3 seeds`."""
+    least, *_, most = sorted(([*counts] or [0]) * 2)
+    return plural(most, noun) if least == most else f"{least} to {plural(most, noun)}"
 
 
 def capitalised(words: str) -> str:

@@ -34,7 +34,13 @@ _METHODS = (
     Method("stl", "STL", ({"paradigm": "stl"},)),
     Method("mtl", "MTL", ({"paradigm": "mtl"},)),
     *(
-        Method(name, title, ({"paradigm": "mtl", "balancing": name},), meaning=_MEANINGS[name])
+        Method(
+            name,
+            title,
+            ({"paradigm": "mtl", "balancing": name},),
+            words="uncertainty weighting" * (name == "uncertainty"),
+            meaning=_MEANINGS[name],
+        )
         for name, title in _TITLES.items()
     ),
     Method(
@@ -74,7 +80,7 @@ def _setting(
 STUDY = Study(
     "balancing",
     "Balancing tasks",
-    "Do weights of losses, or combined gradients, help tasks that share weights?",
+    "Does MTL gain from weighting the losses of tasks, or from combining their gradients?",
     (
         _setting(
             "tag-sets",

@@ -155,7 +155,7 @@ def for_encoder(encoder: str | None = None, encoder_training: str = FULL) -> Stu
     return Study(
         "dissertation",
         "Reproduce the dissertation",
-        "Do the figures of tables 1 to 3 come out again (C.-J. Chang, MSc dissertation on MRN, 2022)?",
+        "Can tables 1 to 3 of the dissertation on MRN be reproduced (C.-J. Chang, 2022)?",
         tuple(settings),
         (*_METHODS, _SEARCHED, *_STEADIED),
         "mtl",

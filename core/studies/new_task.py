@@ -71,12 +71,19 @@ def _pooled(base: Mapping[str, Any]) -> Candidates:
 
 
 _METHODS = (
-    Method("alone", "Alone", ({"paradigm": "stl"},), words="a head trained alone"),
+    Method(
+        "alone",
+        "Alone",
+        ({"paradigm": "stl"},),
+        words="a head trained alone",
+        meaning="The head of the new task is trained without the other heads.",
+    ),
     Method(
         "ridge",
         "Ridge",
         mrn_candidates(_LAMBDAS, PREDICTED, alignment="disjoint"),
-        words="a ridge penalty",
+        words="a head drawn to zero",
+        meaning="The head of the new task is drawn to zero (ridge).",
     ),
     Method(
         "predicted",
@@ -126,7 +133,7 @@ def _setting(part: str, sentences: int) -> Setting:
 STUDY = Study(
     "new-task",
     "A new task",
-    "What does a task of few sentences gain from heads that are trained already?",
+    "Can a new task with few sentences learn from the trained heads of other tasks?",
     tuple(_setting(part, sentences) for part in _TASKS for sentences in _EPOCHS),
     _METHODS,
     "ridge",

@@ -325,7 +325,7 @@ _SETTINGS = (
 STUDY = Study(
     "priors",
     "Priors",
-    "Which prior helps which tasks, and how much, over no prior at all?",
+    "Does MRN, whose prior draws the heads of related tasks to each other, beat MTL without a prior?",
     _SETTINGS,
     _METHODS,
     "mtl",

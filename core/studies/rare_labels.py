@@ -45,7 +45,7 @@ def _setting(name: str, title: str, corpus: str, tasks: str, epochs: int, target
 STUDY = Study(
     "rare-labels",
     "Rare labels",
-    "Can a prior raise accuracy without costing the rarer labels?",
+    "Can MRN raise accuracy without losing on rare labels?",
     (
         _setting(
             "both-pos-300",

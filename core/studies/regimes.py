@@ -94,7 +94,7 @@ def _setting(kind: str, sentences: int, training: str) -> Setting:
 STUDY = Study(
     "regimes",
     "Frozen or fine-tuned",
-    "Where do gains of learned relations end, between a frozen and a fine-tuned encoder?",
+    "Does MRN still help when the encoder is trained too, or over a frozen encoder alone?",
     tuple(
         sorted(
             starmap(_setting, product(KINDS, _EPOCHS, _TRAININGS)),

@@ -284,7 +284,7 @@ def _paper(title: str, reported: tuple[Reported, ...]) -> Paper:
 STUDY = Study(
     "sc-lstm",
     "Sharing an LSTM",
-    "Does sharing help small encoders over word vectors, which way of sharing, and does MRN?",
+    "Does one LSTM for several tasks beat an LSTM for each task, and does MRN help there?",
     _SETTINGS,
     _METHODS,
     "stl",

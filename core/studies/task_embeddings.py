@@ -27,7 +27,7 @@ _PARADIGMS: dict[str, dict[str, Any]] = {
 STUDY = Study(
     "task-embeddings",
     "Telling POS from NER",
-    "Does telling a shared transformer whether it computes POS or NER help, with MTL and with MRN?",
+    "Does a learned vector of the task help one transformer for POS and NER, with MTL and with MRN?",
     tuple(
         Setting(
             name,

@@ -149,7 +149,8 @@ _PROTOCOL = (
 STUDY = Study(
     "tea",
     "Telling a transformer its task",
-    "Which way to inject task embeddings helps sentiment, paraphrase and similarity in one model (TEA-BERT)?",
+    "Does a learned vector of the task (TEA-BERT) help one transformer for sentiment, paraphrase and "
+    "similarity?",
     tuple(
         setting
         for part in _PARTS

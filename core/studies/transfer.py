@@ -109,7 +109,7 @@ def _settings(part: str, tasks: tuple[str, ...], base: dict[str, Any]) -> list[S
 STUDY = Study(
     "transfer",
     "Which task helps which",
-    "Which task gains by training beside which other, and what predicts the gain?",
+    "Which task gains from training together with which other, and what predicts the gain?",
     (
         *(setting for part, base in _PARTS.items() for setting in _settings(part, tuple(TASKS), base)),
         *_settings("demo", _DEMO_TASKS, _DEMO),

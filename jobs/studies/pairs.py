@@ -26,7 +26,7 @@ from core.transfer.predictors import (
     Judgement,
     Measure,
 )
-from core.wording import all_of, duration, plural, signed_points
+from core.wording import all_of, duration, plural, plural_range, signed_points
 from jobs.reports.parts import SIGNED, Entry, Heading, Part, Sheet, difference_entry, mean_entry, spread_of
 from jobs.reports.transfer import PairGroup, pair_groups
 from jobs.studies.evidence import Evidence, evidence
@@ -143,14 +143,13 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
     if not over_all:
         best = max((gain for _, alike in effects for gain in alike), key=lambda gain: abs(gain.mean))
         main, aux = ((names or {}).get(task, task) for task in (best.main, best.aux))
-        found = (
-            f"Over all {pairs} none is decided (Holm). Among those of a main task {decided} "
-            f"{'shows' if decided == 1 else 'show'} an effect, "
-            f"{main} beside {aux}{' most' * (decided > 1)} ({amount_text(best, relative=relative)})"
+        return (
+            f"Corrected over all {pairs}, none is decided. Corrected for each main task alone, {decided} "
+            f"{_IS[decided > 1]}: {main} beside {aux}{' most' * (decided > 1)} "
+            f"({amount_text(best, relative=relative)}){learned_nothing}."
         )
-        return f"{found}{learned_nothing}."
-    found = "; ".join(_strongest(word, alike, names or {}, relative) for word, alike in effects)
-    sentence = f"{found}. {rest}." if rest else f"{found}."
+    strongest = "; ".join(_strongest(word, alike, names or {}, relative) for word, alike in effects)
+    sentence = f"{strongest}. {rest}." if rest else f"{strongest}."
     if over_all == decided:
         return sentence
     return f"{sentence} Over all {pairs} {over_all} {_IS[over_all > 1]} decided (Holm)."
@@ -158,8 +157,7 @@ def answer(gains: Gains, names: Mapping[str, str] | None = None, *, relative: bo
 
 def seeds_text(gains: Gains) -> str:
     """The number of seeds behind the gains: `2 to 3 seeds`."""
-    fewest, *_, most = sorted([gain.seeds for gain in gains.pairs.values()] * 2)
-    return plural(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+    return plural_range((gain.seeds for gain in gains.pairs.values()), "seed")
 
 
 def amount_text(gain: Gain, *, relative: bool) -> str:

@@ -83,8 +83,8 @@ class TestViews:
         gains = measured(a_b=(0.02, -0.02, 0.0), b_a=(-0.02, 0.02, 0.0), c_a=(0.01, 0.013, 0.017))
         assert gains.pairs["c", "a"].is_decided
         assert answer(gains) == (
-            "Over all 3 pairs none is decided (Holm). "
-            "Among those of a main task 1 shows an effect, c beside a (+1.33 points)."
+            "Corrected over all 3 pairs, none is decided. "
+            "Corrected for each main task alone, 1 is: c beside a (+1.33 points)."
         )
 
     def test_a_head_that_learned_nothing_decides_nothing(self) -> None:
