@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -113,8 +114,8 @@ def forest_of(compared: Mapping[str, Sequence[Difference]], tasks: Sequence[str]
 
 
 def _short(names: Sequence[str]) -> dict[str, str]:
-    """Short names of tasks by name; the mean keeps its name, and shortens none."""
-    tasks = without_shared([name for name in names if name != MEAN_OF_TASKS])
+    """Short names of tasks by name; the mean and names of several words are kept, and shorten none."""
+    tasks = without_shared([name for name in names if name != MEAN_OF_TASKS and " " not in name])
     return {name: tasks.get(name, name) for name in names}
 
 
@@ -333,11 +334,14 @@ _FEW_TICKS = 10
 
 _GROUPED = 26
 """The height of a row under a head: its name is short."""
+_APART, _CLOSE = 15, 10
+"""The height of a mark, and under heads, where rows are many."""
+_HOVER = 90
+"""The letters of a line under the pointer."""
 _NUMBERS, _LETTER, _SMALL_LETTER = 26, 6.2, 4.7
 """The height of a mark with its numbers in two lines; the width of a letter in columns, and under marks."""
 
 
-# Longer names are set on two lines.
 def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = False) -> Figure:
     """Differences with 95% intervals: rows with a mark per target, filled if it is decided.
 
@@ -348,8 +352,13 @@ def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = Fa
         head: _LETTER * max(len(text) for text in (head, *texts)) + 14 for head, texts in columns.items()
     }
     per_row = len(view.targets)
-    least = _GROUPED if view.heads else 34
-    height = 76 + _LEGEND + round(len(view.rows) * max(least, (_NUMBERS if numbers else 15) * per_row + 10))
+    names = [
+        f"<b>{wrapped(title)}</b>" if place in view.heads else wrapped(title)
+        for place, title in enumerate(view.rows)
+    ]
+    per_mark = _NUMBERS if numbers else _CLOSE if view.heads else _APART
+    least = 34 if not view.heads or any("<br>" in name for name in names) else _GROUPED
+    height = 76 + _LEGEND + len(view.rows) * max(least, per_mark * per_row + 10)
     right = sum(widths.values()) + 12
     chart = Chart(
         height,
@@ -368,16 +377,13 @@ def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = Fa
         _add_target(chart, view, target, offset, name=short[target], colour=colour, shape=shape)
     states = {mark.state for mark in view.marks}
     if view.heads:
-        _add_key(chart, [state for state in (DECIDED, EXPLAINED, UNDECIDED) if state in states], colour)
+        states_drawn = [state for state in (DECIDED, EXPLAINED, UNDECIDED) if state in states]
+        _add_key(chart, states_drawn, colour if per_row == 1 else MUTED)
     hollow = f" (hollow: {UNDECIDED})" * (UNDECIDED in states and not view.heads)
     seeds = {mark.columns.get(_SEEDS, "") for mark in view.marks} if numbers else {""}
     of_all = f", {seeds.pop()}" if len(seeds) == 1 and "" not in seeds else ""
     title = f"Points gained over {plotly_text(view.reference)}{of_all}{hollow}"
     chart.layout["xaxis"] = axis(title, tickformat="~g")
-    names = [
-        f"<b>{plotly_text(title)}</b>" if place in view.heads else wrapped(title)
-        for place, title in enumerate(view.rows)
-    ]
     chart.layout["yaxis"] = named_axis(names, range=(len(names) - 0.5, -0.5))
     if numbers:
         offsets = dict(zip(view.targets, _offsets(per_row), strict=True))
@@ -490,13 +496,14 @@ def _add_target(
     fillings: Any = [MUTED if mark.state == EXPLAINED else colour for mark in marks] if view.heads else colour
     marker = {"size": 9, "symbol": symbols, "color": fillings, "line": {"width": 1.6, "color": fillings}}
     if view.heads:
-        marker["size"] = [_mark_size(mark.state) for mark in marks]
+        # Plotly draws marks of several sizes at 0.7 unless it is told otherwise.
+        marker |= {"size": [_mark_size(mark.state) for mark in marks], "opacity": 1}
     chart.add(
         "scatter",
         x=[mark.points for mark in marks],
         y=[mark.row + offset for mark in marks],
         name=plotly_text(name),
-        showlegend=False if view.heads else None,
+        showlegend=len(view.targets) > 1,
         mode="markers",
         marker=marker,
         error_x=interval(
@@ -505,6 +512,6 @@ def _add_target(
             [mark.high for mark in marks],
             colour,
         ),
-        text=[plotly_text(mark.hover) for mark in marks],
+        text=["<br>".join(textwrap.wrap(plotly_text(mark.hover), _HOVER)) for mark in marks],
         hovertemplate="%{text}<extra></extra>",
     )

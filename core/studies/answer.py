@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
 
 from core.evaluation.comparison import EQUIVALENT, HIGHER, LOWER, UNDECIDED, VERDICTS, Comparison
+from core.results.naming import SCORE_NAMES
 from core.studies.analysis import MEAN, Result
 from core.studies.published import WITHIN
-from core.studies.simulator import point_of
 from core.studies.study import Setting, Study
-from core.wording import all_of, capitalised, in_words, plural
+from core.wording import all_of, any_of, capitalised, in_words, plural, plural_range, uncapitalised
 
 
 def answer(result: Result) -> str:
@@ -49,10 +47,23 @@ def _answer(result: Result) -> str:
 
 def _seeds(differences: Sequence[Comparison]) -> str:
     """`5 seeds.`, `2 to 5 seeds.`"""
-    least, *_, most = sorted([delta.seeds for delta in differences] * 2)
-    if most == 1:
-        return "One seed each, so no interval."
-    return f"{plural(most, 'seed')}." if least == most else f"{least} to {plural(most, 'seed')}."
+    seeds = plural_range((delta.seeds for delta in differences), "seed")
+    return "One seed each, so no interval." if seeds == "1 seed" else f"{seeds}."
+
+
+def how_measured(results: Sequence[Result]) -> str:
+    """What the differences of these results are: the score, its unit, the reference, and the seeds."""
+    compared = [delta for result in results for delta in _compared(result).values()]
+    if not compared:
+        return ""
+    reference = results[0].outcome(results[0].reference).method.in_sentence
+    names = dict.fromkeys(
+        name for result in results for each in result.outcomes for name in each.measures(MEAN)
+    )
+    scores = any_of([SCORE_NAMES.get(name, name) for name in names]) or "score"
+    mean = ", mean over tasks" * any(len(result.setting.targets) > 1 for result in results)
+    seeds = plural_range((delta.seeds for delta in compared), "seed")
+    return f"Difference in test {scores}, in points, from {reference}{mean}; {seeds}, paired."
 
 
 def headline(result: Result) -> str:
@@ -90,10 +101,11 @@ def study_answer(study: Study, results: Sequence[Result]) -> str:
         return ""
     if len(study.asked.methods) > 1:
         return part_answer(compared, study.asked.noun)
-    found = _counted(compared, study.asked.group)
+    answer = headline(compared[0]) if len(compared) == 1 else _counted(compared, study.asked.group)
     if any(paper.is_compared for paper in study.papers.values()):
-        found = f"{_published(results)} Over {compared[0].setting.model.partition(',')[0]}, {found}"
-    return capitalised(found)
+        encoder = compared[0].setting.model.partition(",")[0]
+        answer = f"{_published(results)} Over {encoder}, {uncapitalised(answer)}"
+    return capitalised(answer)
 
 
 def answered(study: Study, results: Sequence[Result]) -> tuple[str, ...]:
@@ -145,61 +157,19 @@ def _counted(results: Sequence[Result], group: Callable[[Setting], str]) -> str:
     for verdict in (HIGHER, LOWER):
         decided = sorted((delta for delta in every if delta.verdict == verdict), key=lambda delta: delta.mean)
         counts = [
-            f"{sum(delta.verdict == verdict for delta in deltas)} of {len(deltas)}"
-            f"{' settings' * (place == 0)} {words}".rstrip()
+            f"{_times(deltas, verdict)} of {len(deltas)}{' settings' * (place == 0)} {words}"
             for place, (words, deltas) in enumerate(by_group.items())
         ]
+        where = f"in {all_of(counts)}" if len(by_group) > 1 else _settings(every, verdict)
         if decided:
             digits = 1 if all(abs(100 * delta.mean) >= _SHOWN for delta in decided) else 2
             ends = " to ".join(
-                dict.fromkeys(_points(delta.mean, digits) for delta in (decided[0], decided[-1]))
+                dict.fromkeys(short_points(delta.mean, digits) for delta in (decided[0], decided[-1]))
             )
             verb = f"{_VERBS[verdict]} {'it' if clauses else reference}"
-            clauses.append(f"{verb} in {all_of(counts)} ({ends} points)")
+            clauses.append(f"{verb} {where} ({ends} points)")
     none = f"is not shown to differ from {reference} in any of {plural(len(every), 'setting')}"
     return f"{method} {' and '.join(clauses) or none}."
-
-
-_FACTORS: Mapping[str, tuple[str, Callable[[float], str]]] = {
-    "words": ("the more words it has", "with {:,}".format),
-    "words_beside": ("the more words they have", "with {:,}".format),
-    "tasks": ("with more tasks", lambda number: f"with {in_words(int(number))}"),
-    "alpha": ("the more related they are", "at α = {:g}".format),
-}
-"""The factors of a grid of simulated tasks, each with the words for more of it and for a value."""
-
-
-def grid_answer(results: Sequence[Result]) -> str:
-    """How the gain of NER depends on each factor of a grid of simulated tasks, in the mean over its cells.
-
-    Empty where a cell has no gain yet, or more than one, and where nothing varies.
-    """
-    points = [point for result in results if (point := point_of(result.setting)) is not None]
-    gains = [delta.mean for result in results for delta in _compared(result).values()]
-    values = {factor: sorted({getattr(point, factor) for point in points}) for factor in (*_FACTORS, "dense")}
-    if all(point.words == point.words_beside for point in points):
-        del values["words_beside"]
-    if not 0 < len(points) == len(gains) == math.prod(map(len, values.values())):
-        return ""
-    clauses: dict[str, list[str]] = {}
-    units = iter([f" {unit(results[0])}"])
-    for factor, (name, in_words_of) in _FACTORS.items():
-        ends = [(values.get(factor) or [0])[place] for place in (0, -1)]
-        if ends[0] == ends[1]:
-            continue
-        means = [
-            fmean(gain for point, gain in zip(points, gains, strict=True) if getattr(point, factor) == end)
-            for end in ends
-        ]
-        shown = [
-            f"{_points(mean)}{next(units, '')} {in_words_of(end)}"
-            for mean, end in zip(means, ends, strict=True)
-        ]
-        way = "more" if means[1] > means[0] else "less"
-        clauses.setdefault(way, []).append(f"{name} ({shown[0]}, {shown[1]})")
-    beside = iter([" from other tasks"])
-    changes = [f"{way}{next(beside, '')} {all_of(of_way)}" for way, of_way in clauses.items()]
-    return f"NER gains {', '.join(changes)}." if changes else ""
 
 
 def _published(results: Sequence[Result]) -> str:
@@ -212,7 +182,7 @@ def _published(results: Sequence[Result]) -> str:
         if (verdict := outcome.verdict(target))
     ]
     if not verdicts:
-        return "No run over the encoders of the published figures is recorded."
+        return "Not tested over the published encoders yet."
     within = sum(verdict == WITHIN for verdict in verdicts)
     return f"{within} of {plural(len(verdicts), 'published figure')} come out within their SD."
 
@@ -305,8 +275,8 @@ def _beaten(differences: Mapping[str, Comparison], base: str, points: str) -> st
     if len(ordered) == 1:
         ((name, delta),) = ordered
         if delta.verdict not in _VERBS:
-            return f"Whether {name} beats {base} is undecided ({_shown(delta)} {points})."
-        return capitalised(f"{name} {_VERBS[delta.verdict]} {base} ({_shown(delta)} {points}).")
+            return f"Whether {name} beats {base} is undecided ({short_points(delta.mean)} {points})."
+        return capitalised(f"{name} {_VERBS[delta.verdict]} {base} ({short_points(delta.mean)} {points}).")
     every = in_words(len(ordered))
     none, each = f"none of {every} methods", f"all {every}"
     if len(ordered) == 2:
@@ -318,14 +288,14 @@ def _beaten(differences: Mapping[str, Comparison], base: str, points: str) -> st
         (best, delta), *others = higher
         count = each if len(higher) == len(ordered) else f"{in_words(len(higher))} of {every}"
         best_of = f" methods beat {base}, {best} most" if others else f" methods beats {base}: {best}"
-        parts = [f"{count}{best_of} ({_shown(delta)} {points})"]
+        parts = [f"{count}{best_of} ({short_points(delta.mean)} {points})"]
     if len(lower) == len(ordered):
         worst, delta = lower[0]
-        parts = [f"{each} methods lose to {base}, {worst} most ({_shown(delta)} {points})"]
+        parts = [f"{each} methods lose to {base}, {worst} most ({short_points(delta.mean)} {points})"]
     elif lower:
         (worst, delta), *others = lower
         lose = f"{in_words(len(lower))} lose, {worst} most" if others else f"{worst} loses"
-        parts.append(f"{lose} ({_shown(delta)}{f' {points}' * (not higher)})")
+        parts.append(f"{lose} ({short_points(delta.mean)}{f' {points}' * (not higher)})")
     return capitalised("; ".join(parts)) + "."
 
 
@@ -342,19 +312,15 @@ def _compared_with(base: str, differences: Mapping[str, Comparison], points: str
     clauses: list[str] = []
     for verdict, verb in _GROUPS.items():
         of_verdict = [(name, delta) for name, delta in ordered if delta.verdict == verdict]
-        named = [f"{name} ({_shown(delta)}{next(units, '')})" for name, delta in of_verdict]
+        named = [f"{name} ({short_points(delta.mean)}{next(units, '')})" for name, delta in of_verdict]
         if named:
             verbs = verb if len(named) > 1 else _VERBS.get(verdict, "is undecided against")
             clauses.append(f"{all_of(named)} {verbs} {'it' if clauses else base}")
     return capitalised("; ".join(clauses)) + "."
 
 
-def _shown(delta: Comparison) -> str:
-    """The difference times a hundred with one decimal: `+16.2`; no sign on `0.0`."""
-    return _points(delta.mean)
-
-
-def _points(difference: float, digits: int = 1) -> str:
+def short_points(difference: float, digits: int = 1) -> str:
+    """The difference times a hundred: `+16.2`; no sign on `0.0`."""
     text = f"{100 * difference:+z.{digits}f}".replace("-", "−")
     return text if text.strip("+0.") else text.lstrip("+")
 

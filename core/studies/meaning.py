@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.registry import FULL, PREDICTED, PRIORS
+from core.studies.analysis import Result
 from core.studies.study import Method
 from core.wording import all_of
 
 PARADIGMS: Mapping[str, str] = {
-    "stl": "An encoder and a head for each task, trained alone.",
-    "mtl": "One encoder for all tasks and a head for each.",
+    "stl": "Single-task learning: an encoder and a head for each task, trained alone.",
+    "mtl": "Multi-task learning: one encoder for all tasks and a head for each.",
 }
 """What the two plain paradigms are."""
 _MRN = {
@@ -50,3 +52,24 @@ def meaning(method: Method, base: Mapping[str, Any]) -> str:
     learned = all_of([f"{mode}s" for mode in (modes.split(",") if isinstance(modes, str) else modes)])
     shrunk = " What it learns is held close to no relation (shrinkage)." * ("shrinkage" in fields)
     return f"{_MRN[prior].format(learned)}{scaled}{shrunk}"
+
+
+def meanings(results: Sequence[Result]) -> dict[str, str]:
+    """What each method of these settings is, by its name in a sentence, where it is known."""
+    return {
+        outcome.method.in_sentence: text
+        for result in results
+        for outcome in result.outcomes
+        if (text := meaning(outcome.method, result.setting.base))
+    }
+
+
+def meanings_in(text: str, by_name: Mapping[str, str]) -> dict[str, str]:
+    """The meanings of the methods that the text names, in their order there."""
+    rest, places = text.casefold(), dict[str, int]()
+    for name in sorted(by_name, key=len, reverse=True):  # a name may hold a shorter one
+        words = rf"(?<!\w){re.escape(name.casefold())}(?!\w)"
+        if match := re.search(words, rest):
+            places[name] = match.start()
+            rest = re.sub(words, "_" * len(name), rest)
+    return {name: by_name[name] for name in sorted(places, key=places.__getitem__)}

@@ -1,6 +1,6 @@
 """A study of the effect of auxiliary tasks on NER: their number, size and relatedness, in a grid.
 
-Bettgenhäuser, Hedderich and Klakow (2020) train small models on NER of CoNLL-2003 beside T artificial tasks
+Bettgenhäuser, Hedderich and Klakow (2020) train small models on NER of CoNLL-2003 beside T simulated tasks
 that keep each label with the chance α, and learn formulas of NER's F1 on the words per task n, T, and the
 adjusted mutual information (AMI) of the tasks. Their dataset of 1,002 observations is not listed; two sweeps
 that their figures draw, n × α at T = 2 and T × α at n = 2,000, and STL at each n, have 993. Nor are the 1,555
@@ -37,7 +37,7 @@ PLANTED_ALPHAS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 @dataclass(frozen=True)
 class Point:
-    """A cell of a grid: words of NER and of each artificial task, the number of these, and their relatedness.
+    """A cell of a grid: words of NER and of each simulated task, the number of these, and their relatedness.
 
     Also the dense layers of its model (`DENSE_LAYERS`).
     """
@@ -129,7 +129,7 @@ _METHODS = (
             f"MTL beside α = {alpha:g}",
             ({"paradigm": "mtl", "tasks": ("ner", f"sim-{number}")},),
             words=f"MTL beside a task with {alpha:.0%} of labels kept",
-            meaning=f"NER and one artificial task share an encoder; a word of that task keeps its NER label "
+            meaning=f"NER and one simulated task share an encoder; a word of that task keeps its NER label "
             f"with the chance {alpha:.0%}, else it has a random one.",
         )
         for number, alpha in enumerate(PLANTED_ALPHAS, 1)
@@ -140,7 +140,7 @@ _METHODS = (
         (_MRN,),
         words="MRN with all nine tasks",
         meaning="NER and all nine "
-        "artificial tasks, heads over frozen MiniLM with a prior that learns how the tasks relate.",
+        "simulated tasks, heads over frozen MiniLM with a prior that learns how the tasks relate.",
     ),
 )
 
@@ -150,7 +150,7 @@ def _setting(point: Point, base: Mapping[str, Any], more: str, seeds: tuple[int,
     dense, changes = DENSE_LAYERS[point.dense]
     return Setting(
         point.name,
-        f"NER on {point.words:,} words{beside}, {plural(point.tasks, 'artificial task')}, α = {point.alpha:g}"
+        f"NER on {point.words:,} words{beside}, {plural(point.tasks, 'simulated task')}, α = {point.alpha:g}"
         + (f", {dense}" if point.part == ARCHITECTURES else ""),
         point.part,
         {
@@ -199,7 +199,7 @@ _POINTS = {
 _SAMPLED = "&dev=50&test=1000"
 _PLANTED = Setting(
     "planted",
-    "NER on 500 words beside nine artificial tasks of 2,000, 20 to 100% of labels kept",
+    "NER on 500 words beside nine simulated tasks of 2,000, 20 to 100% of labels kept",
     PLANTED,
     _SMALL
     | {
@@ -223,7 +223,7 @@ def point_of(setting: Setting) -> Point | None:
 STUDY = Study(
     "simulator",
     "Task simulator",
-    "How does F1 depend on the number, the size and the relatedness of the tasks trained beside it?",
+    "How does the gain of NER depend on the number, size and relatedness of the tasks trained with it?",
     (
         _PLANTED,
         *(
@@ -238,7 +238,7 @@ STUDY = Study(
     search_seeds=(1,),
     seeds=(1, 2, 3),
     protocol=(
-        "NER of CoNLL-2003 beside artificial tasks, each on words of its own, in IO labels; development and "
+        "NER of CoNLL-2003 beside simulated tasks, each on words of its own, in IO labels; development and "
         "test labels are in IOB2, and scores are conlleval's. Each word is read in a window of three (GloVe "
         "of 100 dimensions, fixed; the paper has FastText), by a BiLSTM, one dense layer of all tasks and "
         "linear heads; in the part architectures also without a dense layer, or with one of each task. Adam; "
@@ -249,12 +249,12 @@ STUDY = Study(
     ),
     by_relatedness=True,
     about={
-        PLANTED: "NER beside one of nine artificial tasks at a time, which keep 20 to 100% of its labels.",
-        BALANCED: "NER and each artificial task have as many words.",
-        UNBALANCED: "Each artificial task has more words than NER.",
+        PLANTED: "NER beside one of nine simulated tasks at a time, which keep 20 to 100% of its labels.",
+        BALANCED: "NER and each simulated task have as many words.",
+        UNBALANCED: "Each simulated task has more words than NER.",
         ARCHITECTURES: "As in Balanced, with and without dense layers between encoder and heads.",
         PUBLISHED: "The paper's grid and model, all tasks with as many words.",
-        PUBLISHED_UNBALANCED: "The paper's grid and model, artificial tasks with more words than NER.",
+        PUBLISHED_UNBALANCED: "The paper's grid and model, simulated tasks with more words than NER.",
     },
     small={"setting": "balanced-n500-t1-a1"},
 )

@@ -35,7 +35,7 @@ def cells(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def factors(table: pd.DataFrame, part: str) -> tuple[dict[str, Floats], Floats]:
-    """The factors and F1 of that part's cells with artificial tasks, to learn formulas from."""
+    """The factors and F1 of that part's cells with simulated tasks, to learn formulas from."""
     part_rows = cells(table[(table["part"] == part) & (table["T"] > 0)]).rename(
         columns={"n_ner": "n"} if "n" in FACTORS[part] else {}
     )
@@ -91,7 +91,7 @@ def _points(table: pd.DataFrame) -> Iterator[tuple[object, ...]]:
 
 @dataclass(frozen=True)
 class PlantedTasks:
-    """Artificial tasks beside a real one, in S seeds.
+    """Simulated tasks beside a real one, in S seeds.
 
     For each of k tasks it has the chance `alphas` (k,) to keep a label, the planted `ami` (S, k), the
     measured `gains` (S, k) of the real task in points, and the task correlation with it that MRN has

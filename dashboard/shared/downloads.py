@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 _NO_FORMS: Mapping[str, Form] = {}
+_NO_HOVERS: Mapping[str, str] = {}
 _JOINER = "\u2060"  # of no width; no line breaks at it
 _MARKUP = replace(
     html.MARKUP,
@@ -39,15 +41,22 @@ _MARKUP = replace(
 )
 
 
-def show_table(sheet: Sheet, *, alt: str, dots: Sequence[str] = ()) -> None:
+def show_table(
+    sheet: Sheet, *, alt: str, dots: Sequence[str] = (), hovers: Mapping[str, str] = _NO_HOVERS
+) -> None:
     """Draws the table without its caption, the number of seeds small after each score.
-    `dots` are the colours of the rows, from the first on, drawn before their names.
+    `dots` are the colours of the rows, from the first on, drawn before their names. `hovers` are texts under
+    the pointer, by the names of rows and columns; a row may have more in brackets after its name.
 
     As HTML: of `st.table` each cell is Markdown that the browser reads, a tenth of a second for a table.
     """
     table = html.table_html(sheet, html.html_text(alt), markup=_MARKUP)
     for colour in dots:
         table = table.replace("<th scope=row>", f'<th scope=row class=dot style="--dot:{colour}">', 1)
+    for name, text in hovers.items():
+        start = rf"<th scope=(?:row|col)[^>]*(?=>{re.escape(_MARKUP.escape(name))}(?: \(|<))"
+        title = html.html_text(text).replace("\\", r"\\")
+        table = re.sub(start, rf'\g<0> title="{title}"', table)
     st.html(f'<div class="sheet" style="--columns:{len(sheet.head) - 1}">{table}</div>')
 
 

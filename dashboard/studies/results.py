@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -21,18 +21,17 @@ from core.studies.analysis import MEAN, RARE, Result, TableView, joined, table_v
 from core.studies.answer import (
     answered,
     from_bases,
-    grid_answer,
     headline,
-    losses,
-    part_answer,
+    how_measured,
     study_answer,
     unit,
 )
-from core.studies.meaning import PARADIGMS, meaning
+from core.studies.factors import FACTORS, answers_of, first_grid_answer, gains_by_factor, trends
+from core.studies.meaning import meanings, meanings_in
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
 from core.studies.study import ALPHA, TERMS
 from core.tasks.scores import scale_text
-from core.wording import about_time, capitalised, plural, uncapitalised
+from core.wording import about_time, capitalised, plural, plural_range, uncapitalised
 from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.shared.docs import file_link
@@ -40,13 +39,12 @@ from dashboard.shared.downloads import show_table
 from dashboard.shared.live import live
 from dashboard.shared.selection import choice, segments
 from dashboard.shared.states import problem, show_answer, title
-from dashboard.studies.charts import GRID_PANELS, grid_chart, settings_chart
+from dashboard.studies.charts import factor_charts, settings_chart
 from dashboard.studies.controls import launch_or_stop, study_state
 from dashboard.studies.views import (
     alone_in_a_setting,
     failures,
     gains_forest,
-    grid_table,
     has_scores,
     largest_gain,
     left_out,
@@ -64,14 +62,13 @@ from dashboard.text import escape, with_code
 from dashboard.theme import colours
 from jobs.reports.parts import Sheet
 from jobs.studies.pairs import answer as gains_answer
+from jobs.studies.pairs import seeds_text
 from jobs.studies.progress import StudyOptions
 from jobs.studies.report import cost_sheet, paper_sheet
 
 _PAGE = "studies/page.py"
 _FEW = 3
 """So many settings are all opened from the start."""
-_FEW_METHODS = 5
-"""What the methods are stands open where they are so many at most."""
 _MANY, _TALL = 16, 480
 """Beyond so many rows a table scrolls, within so many pixels."""
 _KEY = {
@@ -81,9 +78,6 @@ _KEY = {
     EQUIVALENT: "≈ equivalent",
 }
 """How a table of differences shows each verdict, as Markdown."""
-_UNDECIDED = (
-    "Undecided: the difference may be chance (p, corrected for the methods of a setting, is 0.05 or more)."
-)
 _GROUPS = {"priors": "Does MRN help?", "sc-lstm": "Does sharing help?", "tea": "Do other methods help?"}
 """By the first study of each group what its studies ask."""
 _HEAD = 5, 3
@@ -102,7 +96,8 @@ def studies() -> None:
     title(
         "Studies",
         f"{len(STUDIES)} experiments of papers and of this laboratory, {answered_now} with an answer from "
-        "recorded runs. Lines are 95% intervals; a filled mark is a difference that holds.",
+        "recorded runs. STL trains each task alone, MTL all together, MRN adds a prior that draws related "
+        "heads together. Lines are 95% intervals; filled marks are decided, hollow ones may be chance.",
     )
     if name:
         problem(f"No study is called {name}. These are the studies.")
@@ -147,19 +142,23 @@ def _published(study: Study) -> None:
         gains = record.gains(PAIRS)
         words, setting, view = gains_answer(gains, study.pairs), PAIRS_TITLE, gains_forest(gains, study.pairs)
         axis, more, leads = "Points over STL", " Filled: decided among the pairs of a main task.", []
+        seeds = seeds_text(gains)
     else:
         result = plainly_named(record.result(record.settings[0]))
         setting, view = result.setting.title, study_forest(result, (MEAN,))
-        asked = study_answer(record.definition, joined([record.result(each) for each in record.settings]))
-        words = asked or headline(result)
+        results = [record.result(each) for each in record.settings]
+        asked = study_answer(record.definition, joined(results))
+        words = asked or (first_grid_answer(results) if study.by_relatedness else "") or headline(result)
         named = study.asked.methods if asked and study.asked else ()
         leads = [capitalised(study.method(name).in_sentence) for name in named]
+        differences = (each.differences[MEAN] for each in result.outcomes if MEAN in each.differences)
+        seeds = plural_range((delta.seeds for delta in differences), "seed")
         axis = f"{capitalised(unit(result))} over {study.method(study.reference).in_sentence}"
         shown, every = len(view.marks) - left_out(view), len(view.marks)
         more = f" {shown} of {every} methods shown." * (shown < every)
     st.markdown(f"**{escape(words)}**")
     with st.container(gap="xxsmall"):
-        st.caption(f"{escape(axis)} on {escape(uncapitalised(setting))}")
+        st.caption(escape(f"{axis} on {uncapitalised(setting)}, {seeds}"))
         st.html(small_forest(view, axis, leads))
         st.caption(f"{plural(record.runs, 'recorded run')}.{more}")
 
@@ -170,9 +169,9 @@ def _here(study: str, now: resources.StudyNow) -> None:
     texts = f"{counts.done:,} of {plural(counts.total, 'run')} done"
     texts += f", {counts.active:,} queued or in progress" * bool(counts.active)
     texts += f", {counts.failed:,} failed" * bool(counts.failed)
-    found = "".join(f" {headline(result)}" for result in scored(results)[:1])
+    first_answer = "".join(f" {headline(result)}" for result in scored(results)[:1])
     with st.container(key=f"here_{study}"):
-        st.markdown(f"**In this store** {escape(f'{texts}.{found}')}")
+        st.markdown(f"**In this store** {escape(f'{texts}.{first_answer}')}")
 
 
 def _cost(now: resources.StudyNow) -> str:
@@ -216,35 +215,55 @@ def _results(name: str) -> tuple[StudyOptions, Record | None]:
     scored_results = [result for result in of_part if has_scores(result)]
     options = replace(options, part=part)
     if study.pairs and record is not None and is_published:
-        show_answer(gains_answer(record.gains(part), study.pairs), key="study_pairs")
-    elif sentence := part_answer(joined_results):
-        if by_factor := grid_answer(of_part) if study.by_relatedness else "":
-            sentence = f"F1 over STL, mean over all settings with that value. {ALPHA} {sentence}"
-        said = by_factor or study_answer(study, joined_results)
-        show_answer(said or sentence, key="study_part")
-        if said:
-            st.markdown(escape(sentence if by_factor else losses(joined_results)))
+        answers = [gains_answer(record.gains(part), study.pairs)]
+    else:
+        answers = answers_of(study, of_part)
+    by_name = meanings(joined_results)
+    if answers:
+        show_answer(answers[0], key="study_part")
+        _explained(study, answers, of_part, by_name)
     if not scored_results:
         where = "is recorded" if is_published else "has finished in this store"
         st.caption(f"No run of this part {where}.")
     elif study.by_relatedness:
-        _grid(grid_table(of_part) if is_published else resources.study_grid(options), part)
-    if len(joined_results) > 1 and not study.by_relatedness and not study.pairs:
+        _by_factor(of_part)
+    elif len(joined_results) > 1 and not study.pairs:
         _by_setting(study, joined_results)
-    if scored_results:
-        _meanings(joined_results)
     if len(joined_results) > 1:
-        _overview(study, joined_results)
-    if (view := table_view(study, part, results)) is not None:
+        _overview(study, joined_results, by_name)
+    view = table_view(study, part, results)
+    is_single = len(of_part) == 1 and bool(scored_results)
+    if view is not None and not is_single:
         _paper(view, study)
     if scored_results:
         for result in _chosen(
             scored_results, largest_gain(scored_results) if study.by_relatedness else scored_results[0]
         ):
             # Of a single setting the part's answer is the headline.
-            _setting(result, headline(result) if len(of_part) > 1 else "")
+            _setting(result, "" if is_single else headline(result), by_name)
+        if view is not None and is_single:  # the chart of a single setting is in its card
+            _paper(view, study)
+        if study.by_relatedness and not is_published:
+            _formulas(resources.study_grid(options), part)
+        _meanings(by_name)
         _notes(study, of_part)
     return options, record
+
+
+def _explained(
+    study: Study, answers: Sequence[str], results: Sequence[Result], by_name: Mapping[str, str]
+) -> None:
+    """Draws what else the answer says, what it is measured by, and what the methods are that it names."""
+    if len(answers) > 1:
+        st.markdown(escape(" ".join(answers[1:])))
+    key = "Bars: 95% intervals. ● decided; ○ undecided, which may be chance (p ≥ 0.05 after correction)."
+    alike = "Each mark: the mean over settings that are alike in all else."
+    is_grid = study.by_relatedness and len(results) > 1
+    st.caption(escape(" ".join([how_measured(results), key, *[alike, ALPHA] * is_grid])))
+    reference = study.method(study.reference).in_sentence
+    if named := meanings_in(" ".join([*answers, reference]), by_name):
+        texts = [f"**{escape(capitalised(name))}**: {escape(text)}" for name, text in named.items()]
+        st.caption(" ".join(texts))
 
 
 def _shown_results(options: StudyOptions, record: Record | None) -> tuple[Study, list[Result], bool]:
@@ -299,28 +318,25 @@ def _paper(view: TableView, study: Study) -> None:
             st.caption(COST_NOTE)
 
 
-def _grid(table: pd.DataFrame, part: str) -> None:
-    """F1 of simulated tasks: the paper's Figure 3 from our cells, and the errors of its formulas there."""
-    from core.transfer.grid import figure_3
+def _by_factor(results: Sequence[Result]) -> None:
+    """Draws the gain in a grid of simulated tasks by each of its factors, and what it grows by in all."""
+    by_factor = gains_by_factor(results)
+    charts = factor_charts(by_factor, unit(results[0]))
+    for column, (factor, trend) in zip(st.columns(len(charts) or 1), trends(results).items(), strict=False):
+        with column:
+            first, last = (FACTORS[factor].value(end(by_factor[factor])) for end in (min, max))
+            st.caption(f"From {first} to {last}: {escape(trend.in_points)}, {trend.verdict}")
+            chart(
+                charts[factor],
+                key=f"gain_by_{factor}",
+                revision=results[0].setting.part,
+                still=True,
+                alt=f"Gain over STL by {FACTORS[factor].title}",
+            )
 
-    has_ami = table["AMI"].notna().any()
-    if len(points := figure_3(table)):
-        st.subheader("F1 by words, relatedness and number of tasks", anchor=False)
-        panels = list(points.groupby("panel"))
-        for column, (panel, of_panel) in zip(st.columns(len(panels)), panels, strict=True):
-            with column:
-                chart(
-                    grid_chart(of_panel, str(panel)),
-                    key=f"figure_3{panel}",
-                    alt=f"F1 of NER by {GRID_PANELS[str(panel)]}: {', '.join(of_panel['line'].unique())}",
-                )
-        of_lines = "AMI is the mean of a line's cells" if has_ami else ALPHA.rstrip(".")
-        st.caption(
-            f"STL is NER alone; {of_lines}. Bars: 95% intervals of STL and of the outer lines. As Figure 3 "
-            "of Bettgenhäuser et al. (2020)."
-        )
-    if not has_ami:
-        return
+
+def _formulas(table: pd.DataFrame, part: str) -> None:
+    """Draws the errors of published formulas on the cells of a grid, where its relatedness (AMI) is known."""
     from jobs.studies.grids import published_sheet  # learns formulas, which takes a second to import
 
     if (sheet := published_sheet(table, part)) is not None:
@@ -348,44 +364,42 @@ def _by_setting(study: Study, results: Sequence[Result]) -> None:
     )
 
 
-def _overview(study: Study, results: Sequence[Result]) -> None:
+def _overview(study: Study, results: Sequence[Result], by_name: Mapping[str, str]) -> None:
     if not any(MEAN in outcome.differences for result in results for outcome in result.outcomes):
         return
     reference = study.method(study.reference).in_sentence
     sheet = overview(results)
     entries = [entry for block in sheet.blocks for _, row in block.rows for entry in row if entry is not None]
-    found = {entry.verdict for entry in entries if entry.is_defined}
-    words = [mark for verdict, mark in _KEY.items() if verdict in found]
+    verdicts = {entry.verdict for entry in entries if entry.is_defined}
+    words = [mark for verdict, mark in _KEY.items() if verdict in verdicts]
     words += ["– not run"] * any(entry.is_number and not entry.is_defined for entry in entries)
     titles = " ".join(result.setting.title for result in results)
-    terms = [_UNDECIDED, *(text for word, text in TERMS.items() if word in titles)]
-    st.subheader(f"Points over {escape(reference)}", anchor=False, help=escape(" ".join(terms)))
+    terms = [text for word, text in TERMS.items() if word in titles] if not study.by_relatedness else []
+    st.subheader(f"Points over {escape(reference)}", anchor=False)
     mean = "Mean over tasks: " * any(len(result.setting.targets) > 1 for result in results)
-    st.caption(f"{mean}{', '.join(words)}. Bold: the largest gain of a row.")
+    caption = f"{mean}{', '.join(words)}. Bold: the largest gain of a row."
+    st.caption(" ".join([caption, *map(escape, terms)]))
     with st.container(key="study_overview"), _scrolled(sum(len(each.rows) for each in sheet.blocks)):
-        show_table(sheet, alt=f"Mean difference from {reference} by setting and method")
+        show_table(
+            sheet,
+            alt=f"Mean difference from {reference} by setting and method",
+            hovers=_hovers(by_name),
+        )
     if alone := alone_in_a_setting(results):
         st.caption(escape(alone))
 
 
-def _meanings(results: Sequence[Result]) -> None:
-    """Draws what each method of these settings is, folded where they are many. STL and MTL need no word."""
-    told = {
-        outcome.method.title: text
-        for result in results
-        for outcome in result.outcomes
-        if (text := meaning(outcome.method, result.setting.base))
-    }
-    if not set(told.values()) <= set(PARADIGMS.values()):
-        with (
-            st.expander("What the methods are", expanded=len(told) <= _FEW_METHODS),
-            st.container(key="study_methods"),
-        ):
-            st.markdown("\n".join(f"- **{escape(title)}**: {escape(text)}" for title, text in told.items()))
+def _meanings(by_name: Mapping[str, str]) -> None:
+    """Draws what each method is, folded."""
+    with st.expander("What the methods are"), st.container(key="study_methods"):
+        lines = (f"- **{escape(capitalised(name))}**: {escape(text)}" for name, text in by_name.items())
+        st.markdown("\n".join(lines))
 
 
 def _chosen(results: Sequence[Result], first: Result) -> list[Result]:
-    """The settings that the reader has opened: `first` where they are many."""
+    """The settings that the reader has opened: `first` where they are many; one alone is open."""
+    if len(results) == 1:
+        return list(results)
     names = [result.setting.name for result in results]
     if not set(st.session_state.get("setting", ())) <= set(names):
         del st.session_state["setting"]  # chosen in another part
@@ -401,7 +415,7 @@ def _chosen(results: Sequence[Result], first: Result) -> list[Result]:
     return [result for result in results if result.setting.name in picked]
 
 
-def _setting(result: Result, sentence: str) -> None:
+def _setting(result: Result, sentence: str, by_name: Mapping[str, str]) -> None:
     """Draws a setting: this sentence on it, the forest of its differences, and its table."""
     with st.container(border=True):
         st.subheader(escape(result.setting.title), anchor=False)
@@ -414,14 +428,14 @@ def _setting(result: Result, sentence: str) -> None:
                 still=True,
                 alt=f"Differences from {view.reference} with their 95% intervals",
             )
-        _tables(result)
+        _tables(result, by_name)
 
 
-def _tables(result: Result) -> None:
+def _tables(result: Result, by_name: Mapping[str, str]) -> None:
     """Draws scores and differences of a setting's methods; folded those of rarer labels and from bases."""
 
     def show(sheet: Sheet, alt: str) -> None:
-        show_table(replace(sheet, hides_n=result.is_complete), alt=alt)
+        show_table(replace(sheet, hides_n=result.is_complete), alt=alt, hovers=_hovers(by_name))
 
     with st.container(key=f"setting_table_{result.setting.name}"):
         show(over_reference(result), "Scores, chosen candidates and differences by method")
@@ -435,6 +449,11 @@ def _tables(result: Result) -> None:
                 show(sheet, title)
 
 
+def _hovers(by_name: Mapping[str, str]) -> dict[str, str]:
+    """What methods are, by their names in tables."""
+    return {capitalised(name): text for name, text in by_name.items()}
+
+
 def _colours(targets: Sequence[str]) -> dict[str, str]:
     """The tasks' colours; distinct ones for these tasks where two would have the same."""
     known = colours(targets, resources.task_colours())
@@ -446,10 +465,9 @@ def _notes(study: Study, results: Sequence[Result]) -> None:
     has_learned = any(each.learned is not None for result in results for each in result.outcomes)
     is_chosen = any(each.chosen for result in results for each in result.outcomes)
     st.caption(
-        f"Test sentences, {scale_text(measured)}: mean ± standard deviation over seeds. Differences are "
-        "paired by seed, with the 95% interval of each by itself. p is corrected for the methods of a "
-        "setting (Holm), against other methods than the reference for those that change them; the verdict "
-        "follows it."
+        f"Scores: {scale_text(measured)}, mean ± standard deviation over seeds. Differences: the 95% "
+        "interval of each by itself; p is corrected for the methods of a setting (Holm), against other "
+        "methods than the reference for those that change them; the verdict follows p."
         + " Task correlation: learned at the last step, mean over pairs with a target."
         * has_learned
         + " In brackets after a method: the candidate with the best dev mean over "

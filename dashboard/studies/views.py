@@ -10,13 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
-
 from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED, Comparison
 from core.results.figures import Forest, Mark
 from core.studies.analysis import MEAN, RARE, Outcome, Result
 from core.studies.answer import unit
-from core.studies.simulator import point_of
+from core.studies.meaning import meaning
 from core.tasks.scores import percent_sign
 from core.transfer.gains import Gains
 from core.wording import all_of, capitalised, signed_points
@@ -148,12 +146,13 @@ def _numbers(start: float, width: float) -> list[float]:
 def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
     """The paired differences of every method from the reference, on each target and in the mean."""
     shown = shown or targets(result)
-    others = ranked(result)
+    others = [outcome for outcome in ranked(result) if outcome.differences]
     marks = []
     for row, outcome in enumerate(others):
         for target in shown:
             if (delta := outcome.differences.get(target)) is not None:
-                words = f"{outcome.method.title}, {target}: {delta.sentence}"
+                what = meaning(outcome.method, result.setting.base)
+                words = f"{outcome.method.title}, {target}: {delta.sentence}. {what}".rstrip()
                 marks.append(Mark.from_comparison(delta, row, target, words))
     titles = tuple(outcome.method.title for outcome in others)
     return Forest(titles, shown, result.outcome(result.reference).method.in_sentence, tuple(marks))
@@ -173,7 +172,8 @@ def settings_forest(results: Sequence[Result]) -> Forest:
             for outcome in results[place].outcomes:
                 if (delta := outcome.differences.get(MEAN)) is not None:
                     method = outcome.method.title
-                    hover = f"{method}, {titles[place]}: {delta.sentence}"
+                    what = meaning(outcome.method, results[place].setting.base)
+                    hover = f"{method}, {titles[place]}: {delta.sentence}. {what}".rstrip()
                     marks.append(Mark.from_comparison(delta, len(rows), method, hover))
             rows.append(name)
     reference = results[0].outcome(results[0].reference).method.in_sentence
@@ -289,17 +289,17 @@ def _by_shared_words(titles: Sequence[str]) -> dict[str, dict[str, int]]:
     share two parts or one; those that share none come first, whole.
     """
     parts = [title.split(_PARTED) for title in titles]
-    left, found = dict.fromkeys(range(len(titles))), list[list[int]]()
+    left, alike = dict.fromkeys(range(len(titles))), list[list[int]]()
     for depth in (2, 1):
         by_start: dict[tuple[str, ...], list[int]] = {}
         for place in left:
             by_start.setdefault(tuple(parts[place][:depth]), []).append(place)
         for places in by_start.values():
             if len(places) > 1:
-                found.append(places)
+                alike.append(places)
                 left = {place: None for place in left if place not in places}
     groups = {"": {titles[place]: place for place in left}} if left else {}
-    for places in sorted(found):
+    for places in sorted(alike):
         firsts = zip(*(parts[place][:-1] for place in places), strict=False)
         start = len(list(itertools.takewhile(lambda words: len(set(words)) == 1, firsts)))
         shared = _PARTED.join(parts[places[0]][:start])
@@ -380,24 +380,6 @@ def _difference_cells(difference: Comparison | None, result: Result) -> tuple[En
         return None, None, ""
     seeds = not result.is_complete
     return difference_entry(difference, verdict=True, seeds=seeds), p_entry(difference.p), difference.verdict
-
-
-def grid_table(results: Sequence[Result]) -> pd.DataFrame:
-    """The table of a grid of simulated tasks (`core.transfer.grid`) from results, which hold no AMI."""
-    from core.transfer.grid import COLUMNS
-
-    rows = {}
-    for result in results:
-        if (point := point_of(result.setting)) is None:
-            continue
-        for outcome in result.outcomes:
-            has_others = outcome.method.name != result.reference
-            beside = (point.words_beside, point.tasks) if has_others else (math.nan, 0)
-            alpha = point.alpha if has_others else math.nan
-            for seed, score in outcome.by_seed.get(MEAN, {}).items():
-                cell = (point.part, point.words, *beside, math.nan, alpha, point.dense)
-                rows[str(cell), seed] = (*cell, 100 * score, seed)  # NER alone stands in several settings
-    return pd.DataFrame(list(rows.values()), columns=list(COLUMNS))
 
 
 def failures(results: Sequence[Result]) -> Iterator[tuple[str, int]]:

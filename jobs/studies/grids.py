@@ -279,7 +279,7 @@ def architectures_sheet(table: pd.DataFrame) -> Sheet:
 def judged(table: pd.DataFrame, part: str) -> list[tuple[Published, float]]:
     """The published formulas for the factors of this part, with their mean squared errors.
 
-    The errors are in percent², on the cells with artificial tasks; without such cells there are no formulas.
+    The errors are in percent², on the cells with simulated tasks; without such cells there are no formulas.
     """
     if part not in FACTORS or not ((table["part"] == part) & (table["T"] > 0)).any():
         return []

@@ -16,7 +16,9 @@ from plotly.offline import get_plotlyjs
 from core.evaluation.comparison import HIGHER, LOWER
 from core.figures import SERIES, Figure
 from core.results.figures import RARE, Forest, Mark, forest_chart
-from dashboard.studies.charts import GRID_PANELS, grid_chart
+from core.studies.factors import gains_by_factor
+from core.studies.recorded import records_of
+from dashboard.studies.charts import factor_charts
 from tests.journeys.browser import browser_page
 from tests.serving import ROOT
 
@@ -142,8 +144,9 @@ def _pictures() -> Iterator[tuple[str, list[Figure]]]:
     for study in _SETTINGS:
         yield study, [_forest(study_forest(study))]
     yield "transfer", [_forest(pairs_forest())]
-    points = pd.read_csv(TABLES / "simulator-figure-3.csv")
-    yield "simulator", [grid_chart(points[points["panel"] == panel], panel) for panel in GRID_PANELS]
+    (record,) = records_of("simulator")
+    balanced = [record.result(setting) for setting in record.settings if setting.part == "balanced"]
+    yield "simulator", list(factor_charts(gains_by_factor(balanced), "F1").values())
 
 
 def _forest(forest: Forest) -> Figure:

@@ -18,17 +18,18 @@ from streamlit.testing.v1 import AppTest
 from core.config import RunConfig
 from core.corpora.types import Planted
 from core.events import Usage
-from core.figures import TEXT
+from core.figures import MUTED, TEXT
 from core.results.figures import Forest, Mark, forest_chart
 from core.store import RunState, Store
 from core.studies import STUDIES, Method, Study
 from core.studies.analysis import MEAN, FinalScores, Result, analyse, joined
 from core.studies.answer import answer, from_bases, headline, recorded_runs
 from core.studies.dissertation import BASE_SIZE, for_encoder
+from core.studies.factors import gains_by_factor
 from core.studies.recorded import PAIRS, records_of
 from core.studies.study import DevByRun, with_runs
 from core.wording import capitalised
-from dashboard.studies.charts import settings_chart
+from dashboard.studies.charts import factor_charts, settings_chart
 from dashboard.studies.views import (
     alone_in_a_setting,
     failures,
@@ -147,7 +148,7 @@ class TestViews:
         assert [(block.title, len(block.rows)) for block in sheet.blocks] == [
             (f"NER on {words} words", 4) for words in ("500", "1,000", "2,000")
         ]
-        assert next(name for name, _ in sheet.blocks[0].rows) == "1 artificial task"
+        assert next(name for name, _ in sheet.blocks[0].rows) == "1 simulated task"
 
     def test_the_chart_of_a_part_has_settings_under_heads_and_intervals_of_what_its_answer_is_of(
         self,
@@ -165,17 +166,25 @@ class TestViews:
         head = chart.layout["yaxis"]["ticktext"][min(view.heads)]
         assert head == "<b>NER, 500 words, beside<br>five simulated tasks</b>"
         traces = {trace["name"]: trace for trace in chart.data}
-        assert {name for name, trace in traces.items() if trace["error_x"]["array"]} == {
-            "Relational, tasks", "Pooled",
-        }  # fmt: skip
+        assert [name for name, trace in traces.items() if trace["error_x"]["array"]] == [
+            "Relational, tasks", "Pooled", "Fixed task correlation",
+        ]  # fmt: skip
         assert len(traces["Pooled"]["x"]) == len(parts)
-        assert "Ridge" not in traces  # compared in one setting alone
+        assert traces["Fixed task correlation"]["marker"]["color"][0] == MUTED
+        assert [*traces][3:] == ["decided", "undecided"]  # the key
 
     def test_decided_pairs_are_the_rows_of_a_forest_of_gains(self) -> None:
         gains = records_of("transfer")[0].gains(PAIRS)
         view = gains_forest(gains, STUDIES["transfer"].pairs)
         assert [round(mark.points, 2) for mark in view.marks] == [5.36, 3.38, 0.56, -2.90, -3.86]
         assert view.rows[-1] == "STREUSLE MWEs beside LinES relations"
+
+    def test_values_whose_texts_would_lie_on_each_other_have_a_tick_without_one(self) -> None:
+        record = records_of("simulator")[0]
+        grid = [record.result(each) for each in record.settings if each.part == "published"]
+        axis = factor_charts(gains_by_factor(grid), "F1")["alpha"].layout["xaxis"]
+        assert list(axis["ticktext"]) == ["0.2", "0.75", "0.9", "", "1"]
+        assert axis["tickvals"][3] == 0.97
 
     def test_failures_are_counted(self) -> None:
         made = toy()
@@ -361,10 +370,8 @@ class TestPage:
         assert "MRN beats MTL in both settings." in words(app)
         assert words(app).count("beats MTL on") == 2
         (by_setting,) = figures(app, "by_setting")
-        assert [trace["name"] for trace in by_setting["data"]] == [
-            "STL",
-            "MRN",
-        ]  # what the answer is of is on top
+        assert [trace["name"] for trace in by_setting["data"]] == ["MRN", "STL"]
+        assert "from MTL, mean over tasks; 3 seeds, paired. Bars: 95% intervals. ● decided" in words(app)
         assert app.multiselect(key="setting").value == ["whole", "half"]
         assert [len(chart["data"]) for chart in figures(app, "forest_whole")] == [3]
         overview, whole, half, *_ = sheets(app)
@@ -474,37 +481,40 @@ def test_a_record_with_missing_runs_says_so_and_what_it_answers(open_page: Open)
             assert has_n is not result_.is_complete
 
 
-def test_published_grids_of_simulated_tasks_are_drawn_by_their_planted_relatedness(open_page: Open) -> None:
-    """Their records have no AMI: no panel is against it, and no formula is judged."""
+def test_grids_of_simulated_tasks_are_drawn_by_their_factors(open_page: Open) -> None:
+    """Their published records have no AMI: no formula is judged."""
     app = open_page("studies", study="simulator", part="Balanced")
-    drawn = figures(app, "figure_3")
+    drawn = figures(app, "gain_by")
     assert [figure["layout"]["xaxis"]["title"]["text"] for figure in drawn] == [
-        "training words of each task, two artificial tasks",
-        "number of artificial tasks, 2,000 words each",
-    ]
+        "words of NER", "simulated tasks", "share of labels kept, α",
+    ]  # fmt: skip
     assert app.multiselect(key="setting").value == ["balanced-n500-t6-a1"]  # the largest gain
-    assert "NER and each artificial task have as many words." in words(app)
-    assert "mean over all settings with that value. α is the share of labels kept" in words(app)
-    assert [fold.label for fold in app.expander] == ["On rarer labels"]  # STL and MTL need no word
-    assert [("error_y" in trace) for trace in drawn[0]["data"]] == [True, True, False, False, True]
-    assert [trace["name"] for trace in drawn[0]["data"]] == ["STL", "α = 0.2", "α = 0.6", "α = 0.93", "α = 1"]
-    ours = records_of("simulator")[0]
-    (setting_,) = (each for each in ours.settings if each.name == "balanced-n500-t2-a0.2")
-    scale = drawn[0]["layout"]["yaxis"]["range"]
-    for trace in (trace for trace in drawn[0]["data"] if "error_y" in trace):
+    assert "NER and each simulated task have as many words." in words(app)
+    assert "settings that are alike in all else. α is the share of labels kept" in words(app)
+    record = records_of("simulator")[0]
+    balanced = [record.result(each) for each in record.settings if each.part == "balanced"]
+    for figure, gains in zip(drawn, gains_by_factor(balanced).values(), strict=True):
+        (trace,) = figure["data"]
+        assert trace["x"] == list(gains)
+        assert trace["y"] == pytest.approx([100 * gain.mean for gain in gains.values()])
+        hollow = [colour != trace["line"]["color"] for colour in trace["marker"]["color"]]
+        assert hollow == [gain.verdict == "undecided" for gain in gains.values()]
+        low, high = drawn[0]["layout"]["yaxis"]["range"]
+        assert figure["layout"]["yaxis"]["range"] == [low, high]
         bars = zip(trace["y"], trace["error_y"]["arrayminus"], trace["error_y"]["array"], strict=True)
-        assert all(scale[0] < y - low and 0 <= y - low <= y + high < scale[1] for y, low, high in bars)
-    expected = 100 * ours.result(setting_).outcome("mtl").scores[MEAN].mean
-    assert drawn[0]["data"][1]["y"][0] == pytest.approx(expected)
+        assert all(low < y - below < y + above < high for y, below, above in bars)
+    assert "From 20% to 100%: +8.77 [+5.19, +12.35], higher" in words(app)
     assert "Published formulas" not in words(app)
 
 
-def test_what_many_methods_are_is_folded(open_page: Open) -> None:
-    """What few are stands open."""
-    for name, is_open in (("priors", False), ("task-embeddings", True)):
-        app = open_page("studies", study=name)
-        (fold,) = [fold for fold in app.expander if fold.label == "What the methods are"]
-        assert fold.proto.expanded is is_open
+def test_what_methods_are_stands_where_their_names_do_and_in_a_folded_list(open_page: Open) -> None:
+    app = open_page("studies", study="priors")
+    (fold,) = [fold for fold in app.expander if fold.label == "What the methods are"]
+    assert not fold.proto.expanded
+    assert "**MTL**: Multi-task learning: one encoder for all tasks" in words(app)
+    tables = [element.proto.body for element in app.main.get("html") if 'class="sheet"' in element.proto.body]
+    assert 'title="All tasks share one head: labels of the same name have one row.">One head' in tables[0]
+    assert re.search(r'title="MTL whose heads are drawn[^"]*">MRN with the relational prior \(λ', tables[1])
 
 
 def test_a_part_of_one_setting_is_answered_once(open_page: Open) -> None:
@@ -514,9 +524,12 @@ def test_a_part_of_one_setting_is_answered_once(open_page: Open) -> None:
         ["ner, %", "F1 over STL"],
         ["Rarer labels, %", "F1 over STL"],
     ]
+    assert not app.multiselect  # no other setting can be opened
+    first, *_ = sheets(open_page("studies", study="sc-lstm"))
+    assert "Verdict" in first  # the published table comes after the answer's own chart and table
 
 
-def test_simulated_tasks_have_the_papers_figure_and_the_errors_of_its_formulas(open_page: Open) -> None:
+def test_simulated_tasks_have_gains_by_factor_and_the_errors_of_published_formulas(open_page: Open) -> None:
     """Four cells of the balanced grid at T = 2, finished with given scores."""
     store, made = Store.open(), STUDIES["simulator"]
     wanted = {f"balanced-n{n}-t2-a{alpha}" for n in (1000, 2000) for alpha in ("0.2", "1")}
@@ -526,16 +539,12 @@ def test_simulated_tasks_have_the_papers_figure_and_the_errors_of_its_formulas(o
         planted = Planted(run.tasks, (1.0, ami, ami), ((1.0, ami, ami),) * 3) if len(run.tasks) == 3 else None
         store.set_facts(finished(store, run, "study simulator/cell"), run_facts(planted=planted))
     app = open_page("studies", study="simulator", part="Balanced")
-    drawn = figures(app, "figure_3")
-    names = [[trace["name"] for trace in chart["data"]] for chart in drawn]
-    by_ami = ["STL", "AMI 0.10", "AMI 1.00"]
-    assert names == [by_ami, ["n = 1,000", "n = 2,000"], by_ami]
-    assert drawn[0]["data"][2]["x"] == pytest.approx([1000, 2000], abs=25)  # bars stand side by side
-    table = sheets(app)[0]
+    assert [figure["data"][0]["x"] for figure in figures(app, "gain_by")] == [[1000, 2000], [0.2, 1]]
+    table = next(table for table in sheets(app) if "MSE printed" in table)
     assert table.loc["(3)", "MSE printed"] == "0.027"
     assert list(table.index) == ["(3)", "(4)", "(5)", "(6)", "(9)", "(10)"]
     app.segmented_control(key="part").set_value("unbalanced").run()
-    assert not figures(app, "figure_3")
+    assert not figures(app, "gain_by")
 
 
 def test_links_to_compare_of_before_arrive(open_page: Open) -> None:
