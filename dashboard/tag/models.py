@@ -20,13 +20,14 @@ from core.corpora.loading import is_here as corpus_is_here
 from core.corpora.types import Sentence
 from core.errors import MRNLabError
 from core.paths import own_checkpoint
-from core.store.types import Run
+from core.recording.owner import hostname
+from core.store.types import Run, RunState
 from core.tagging import Tagger, load_tagger
 from core.tasks import KINDS
 from core.tasks.kinds import Reads
 from dashboard.shared.resources import BY_RUN, store
 from dashboard.tag.seeds import Answer, Configuration, System, merged, voted
-from dashboard.tag.views import CheckedSentence, Labels, checked
+from dashboard.tag.views import CheckedSentence, Labels, checked, waiting_sentence
 
 MOST_BYTES = 4_000_000_000
 """Checkpoints kept loaded, by size: nine of BERT base. Those over a frozen encoder hold their heads only."""
@@ -190,6 +191,13 @@ def answers(chosen: Sequence[Configuration], sentences: Words, texts: Texts, *, 
 def pending() -> bool:
     """Whether models that this reader asked last have not answered yet."""
     return any(not future.done() for future in st.session_state.get(_ASKED, ()))
+
+
+def what_is_awaited(given: Given) -> str:
+    """The models that have not answered, and the runs in training that they share this machine with."""
+    training = store().runs(states={RunState.RUNNING})
+    here = sum(run.owner is not None and run.owner.host == hostname() for run in training)
+    return waiting_sentence(given.done, given.asked, given.encoders, here)
 
 
 def reads_of(chosen: Sequence[Configuration]) -> list[Reads]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from core.errors import MRNLabError
-from core.recording.owner import hostname
-from core.store import RunState
 from core.tagging import text_of
 from core.wording import plural, size
 from dashboard.components.sentence import SentenceBlock, sentence
@@ -28,7 +26,7 @@ from dashboard.tag.controls import (
     text,
 )
 from dashboard.tag.files import tag_file
-from dashboard.tag.models import MOST_BYTES, answers, models, pending, reads_of
+from dashboard.tag.models import MOST_BYTES, answers, models, pending, reads_of, what_is_awaited
 from dashboard.tag.seeds import (
     MOST_CONFIGURATIONS,
     MOST_SEEDS,
@@ -36,7 +34,7 @@ from dashboard.tag.seeds import (
     configurations,
     repeats_sentence,
 )
-from dashboard.tag.views import has_model, waiting_sentence, without_model
+from dashboard.tag.views import has_model, without_model
 from dashboard.text import escape
 
 _LOOK_S = 1.0
@@ -104,10 +102,7 @@ def ask() -> None:
     if pending():
         if not waited:
             st.rerun()  # from now on this part draws itself again as answers come
-        training = resources.store().runs(states={RunState.RUNNING})
-        here = sum(run.owner is not None and run.owner.host == hostname() for run in training)
-        waiting = waiting_sentence(given.done, given.asked, given.encoders, here)
-        st.caption(f":material/progress_activity: {escape(waiting)}")
+        st.caption(f":material/progress_activity: {escape(what_is_awaited(given))}")
     if not given.answers and words:  # what is asked about, until the first model answers
         sentence([SentenceBlock(tokens, ()) for tokens in words], key="tagged")
     if given.answers:
