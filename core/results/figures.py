@@ -376,10 +376,10 @@ def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = Fa
         used[colour] += 1
         _add_target(chart, view, target, offset, name=short[target], colour=colour, shape=shape)
     states = {mark.state for mark in view.marks}
-    if view.heads:
-        states_drawn = [state for state in (DECIDED, EXPLAINED, UNDECIDED) if state in states]
-        _add_key(chart, states_drawn, colour if per_row == 1 else MUTED)
-    hollow = f" (hollow: {UNDECIDED})" * (UNDECIDED in states and not view.heads)
+    has_key = bool(view.heads) and per_row == 1
+    if has_key:
+        _add_key(chart, [state for state in (DECIDED, EXPLAINED, UNDECIDED) if state in states], colour)
+    hollow = f" (hollow: {UNDECIDED})" * (UNDECIDED in states and not has_key)
     seeds = {mark.columns.get(_SEEDS, "") for mark in view.marks} if numbers else {""}
     of_all = f", {seeds.pop()}" if len(seeds) == 1 and "" not in seeds else ""
     title = f"Points gained over {plotly_text(view.reference)}{of_all}{hollow}"

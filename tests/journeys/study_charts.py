@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from itertools import permutations
@@ -24,6 +26,7 @@ from tests.serving import ROOT
 
 TABLES = ROOT / "docs" / "studies" / "tables"
 _WIDTH = 900
+_OF_THEMES = re.compile(r"light-dark\((#\w+),#\w+\)")
 
 # By study the reference; by setting of the chart its table. A setting named after rarer labels draws theirs.
 _SETTINGS: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -171,7 +174,8 @@ def main() -> None:
             page.set_viewport_size({"width": _WIDTH, "height": height})
             page.set_content('<body style="margin:0"></body>')
             page.add_script_tag(content=get_plotlyjs())
-            page.evaluate(_DRAW, [chart.to_plotly_json() for chart in charts])
+            texts = (_OF_THEMES.sub(r"\1", chart.to_json()) for chart in charts)
+            page.evaluate(_DRAW, list(map(json.loads, texts)))
             page.screenshot(path=folder / f"{name}.png")
 
 
