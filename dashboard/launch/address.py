@@ -102,8 +102,8 @@ def fill(draft: Draft, runs: Sequence[int] = (), notes: Sequence[str] = ()) -> N
 def _is_of_catalogue(corpus: str) -> bool:
     """Whether the name is that of one corpus which is derived from the catalogue's alone."""
     try:
-        is_one = corpora_of(corpus) == [corpus] and derivation_of(corpus) is not None
-        return is_one and all(base in CATALOGUE for base in bases_of(corpus))
+        is_single = corpora_of(corpus) == [corpus] and derivation_of(corpus) is not None
+        return is_single and all(base in CATALOGUE for base in bases_of(corpus))
     except (ConfigError, CorpusError):  # shown where the name is read
         return False
 

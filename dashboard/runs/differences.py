@@ -94,7 +94,7 @@ def _differing_fields(configs: Sequence[RunConfig]) -> list[str]:
     if fields := [field for field, _ in fields_apart(configs)]:
         return fields
     values = list(map(comparison_values, configs))  # the columns of a file that knows them
-    return [name for name in FIELD_HELP if len({json.dumps(of_one.get(name)) for of_one in values}) > 1]
+    return [name for name in FIELD_HELP if len({json.dumps(of_row.get(name)) for of_row in values}) > 1]
 
 
 def _facts_text(run: RunWithFacts) -> dict[str, str]:

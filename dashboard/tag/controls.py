@@ -262,7 +262,7 @@ def _samples(system: System, reads: Collection[Reads]) -> tuple[str, list[tuple[
     config = system.runs[0].config
     try:
         tested = test_split(system) if is_here(config) else []
-    except MRNLabError:  # said where the reader asks for test sentences
+    except MRNLabError:  # shown where the reader asks for test sentences
         tested = []
     by_kind: list[list[tuple[str, str]]] = []
     kinds = [kind for kind in reads if kind != "sentence" or "words" not in reads]
