@@ -200,7 +200,7 @@ def waiting_sentence(answered: int, asked: int, encoders: Iterable[str], trainin
     return (
         f"Loading {names}: {answered} of {plural(asked, 'model')} have answered."
         + f" {runs} on the same machine meanwhile." * bool(training)
-        + " The others appear here by themselves."
+        + " Answers appear here by themselves."
     )
 
 

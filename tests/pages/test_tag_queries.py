@@ -182,11 +182,11 @@ def test_the_configurations_whose_seeds_have_no_majority_are_named() -> None:
 
 def test_the_page_says_what_it_waits_for() -> None:
     assert views.waiting_sentence(0, 20, ["minilm+bilstm"] * 20, 0) == (
-        "Loading minilm+bilstm: 0 of 20 models have answered. The others appear here by themselves."
+        "Loading minilm+bilstm: 0 of 20 models have answered. Answers appear here by themselves."
     )
     assert views.waiting_sentence(1, 3, ["minilm", "bilstm"], 1) == (
         "Loading bilstm and minilm: 1 of 3 models have answered. "
-        "One run trains on the same machine meanwhile. The others appear here by themselves."
+        "One run trains on the same machine meanwhile. Answers appear here by themselves."
     )
 
 
