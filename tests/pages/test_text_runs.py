@@ -23,6 +23,7 @@ from dashboard.runs.views import page_of
 from jobs.reports.parts import Sheet
 from jobs.reports.render import markdown, report_records, report_sheet, score_sheet
 from tests.making import relations, run_facts
+from tests.pages.compare_runs import in_numbers
 from tests.pages.conftest import (
     Open,
     run_tables,
@@ -168,8 +169,7 @@ class TestCompare:
         app = open_page("compare")
         head = [name.replace("\\", "") for name in sheets(app)[0].columns]
         assert head == ["mood (accuracy)", "same (accuracy)", "alike (Pearson × 100)"]
-        app = open_page("compare", closer="Differences")
-        tested = next(shown for shown in sheets(app) if "p sentences" in shown.columns)
+        tested = in_numbers(app)
         of_tasks = tested[~tested["Task"].str.startswith("mean")]
         assert all(float(p.strip("<\u00a0").replace("\\", "")) <= 1 for p in of_tasks["p sentences"])
 
