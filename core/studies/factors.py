@@ -37,7 +37,7 @@ class Factor:
 FACTORS: Mapping[str, Factor] = {
     "words": Factor("words of NER", "NER's training words", "{:,}".format, " words"),
     "words_beside": Factor("words of each other task", "the tasks' training words", "{:,}".format, " words"),
-    "tasks": Factor("simulated tasks", "their number", lambda number: in_words(int(number))),
+    "tasks": Factor("simulated tasks", "the number of tasks", lambda number: in_words(int(number))),
     "alpha": Factor("share of labels kept, α", "their relatedness", "{:.0%}".format, " of labels kept"),
 }
 """The factors by the fields of `Point`."""

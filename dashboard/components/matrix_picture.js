@@ -15,7 +15,7 @@ const NAN = { 8: -128, 16: -32768 }
 const LARGEST = { 8: 127, 16: 32767 }
 const HALF = 255 // colours on each side of zero
 const CANNOT = "cannot be learned"
-const VERDICTS = { 1: "undecided", 2: "related", 3: "opposed", 4: "none that matters" }
+const VERDICTS = { 1: "undecided", 2: "related", 3: "opposed", 4: "none that matters", 6: "related as far as by the alignment alone" }
 const SMALLEST_SHAPED = 7 // in a smaller cell a decided relation is a dot, whatever its sign
 const INSET = 0.2 // of a cell's side: so far the colour of an undecided cell stands from its edges
 const SATURATED = 0.99
@@ -453,8 +453,8 @@ function paint(canvas, frame, stacks, parts, room, theme, step) {
   })
 }
 
-// Marks in decided cells: a dot (related), a cross (opposed), a bar (none that matters), and a frame where cells have no
-// numbers; with numbers they are in the corner. Dark or white as the cell is light or dark.
+// Marks in decided cells: a dot (related), a ring (as far as by the alignment alone), a cross (opposed), a bar (none that
+// matters); with numbers they are in the corner. Dark or white as the cell is light or dark.
 function paintMarks(marks, panel, stack, room, theme, step, origin) {
   const paths = marks.map(() => ({ filled: "", drawn: "" }))
   const isSmall = room.cell < SMALLEST_SHAPED
@@ -463,13 +463,15 @@ function paintMarks(marks, panel, stack, room, theme, step, origin) {
   for (let cell = 0; cell < room.down * room.wide; cell += 1) {
     const [row, column] = [Math.floor(cell / room.wide), cell % room.wide]
     const verdict = verdictAt(panel, stack, step, row, column)
-    if (verdict === null || !"234".includes(verdict) || (isSmall && verdict === "4")) continue
+    if (verdict === null || !"2346".includes(verdict) || (isSmall && "46".includes(verdict))) continue
     const { table } = theme.scale
     const path = paths[lightness(table[colourAt(stack, step, row, column)]) > MIDDLE ? 0 : 1]
     const [x, y] = [origin.x + (column + across) * room.cell, origin.y + (row + down) * room.cell]
     const left = (x - size).toFixed(1)
     const slant = `l${2 * size} ${2 * size}m0 ${-2 * size}l${-2 * size} ${2 * size}`
-    if (verdict === "2" || isSmall) path.filled += `M${left} ${y.toFixed(1)}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0z`
+    const circle = `M${left} ${y.toFixed(1)}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0z`
+    if (verdict === "2" || isSmall) path.filled += circle
+    else if (verdict === "6") path.drawn += circle
     else path.drawn += verdict === "3" ? `M${left} ${(y - size).toFixed(1)}${slant}` : `M${left} ${y.toFixed(1)}h${2 * size}`
   }
   marks.forEach((mark, index) => {

@@ -35,7 +35,7 @@ class Mark:
     amiss, `note` the same in a word or two beside the label. `ghost` draws what is not there and should be.
     In the lane of several seeds, `votes` counts the seeds that chose each label, most first, `agreed` those
     that chose this mark, and `few` is a span of at most half of them, which is drawn hollow. `tied`: no label
-    of this word leads. `in_question` tints a word on which configurations or seeds disagree.
+    of this word leads. `in_question` tints a word on which configurations disagree, or without a majority.
     """
 
     text: str

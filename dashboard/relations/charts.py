@@ -133,7 +133,8 @@ def player_frame(
 
 
 CODES = {UNDECIDED: "1", RELATED: "2", OPPOSED: "3", NEGLIGIBLE: "4"}
-UNTESTED, _DIAGONAL = "0", "5"
+UNTESTED, _DIAGONAL, COUNTED = "0", "5", "6"
+"""Cells without a verdict; related cells that the alignment alone relates as far."""
 
 
 def verdict_codes(verdicts: RelationVerdicts) -> dict[str, Any]:
@@ -150,6 +151,22 @@ def verdict_codes(verdicts: RelationVerdicts) -> dict[str, Any]:
         for side, bound in (("low", verdicts.low), ("high", verdicts.high))
     }
     return {"codes": "".join(codes.tolist()), **bounds}
+
+
+def with_counted(
+    frame: dict[str, Any], counted: NDArray[np.bool_], order: NDArray[np.int64]
+) -> dict[str, Any]:
+    """The player's data in which related cells that are `counted` (n, n) have a mark of their own.
+
+    The first matrix of the frame has the shared rows in this order.
+    """
+    first, *others = frame["panels"]
+    if first["verdicts"] is None or not counted.any():
+        return frame
+    codes = np.array(list(first["verdicts"]["codes"]))
+    codes[counted[np.ix_(order, order)][np.triu_indices(len(counted))]] = COUNTED
+    verdicts = first["verdicts"] | {"codes": "".join(codes.tolist())}
+    return frame | {"panels": [first | {"verdicts": verdicts}, *others]}
 
 
 def _axis(drawn: Axis, mode: str, colours: Mapping[str, str]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from core.wording import capitalised, plural
 from dashboard.components.charts import matrix_player
 from dashboard.components.relation_list import PairColumn, PairLine, relation_list
 from dashboard.relations import summary, views
+from dashboard.relations.charts import with_counted
 from dashboard.relations.controls import MODES, PLAYER, Selection
 from dashboard.relations.cut import Pair, cut_link
 from dashboard.relations.lines import draw_lines, few_names, few_pairs, pair_colours
@@ -80,6 +82,8 @@ def draw(selection: Selection) -> None:
     if state.is_single and state.is_learned and state.mode == "label":
         alone = aligned_alone(state.runs, state.shared.places)
     is_last = state.at == len(state.steps.steps) - 1
+    if alone is not None and (of_labels := answer.of_matrices[0]) is not None:
+        data = replace(data, frame=with_counted(data.frame, counted(of_labels, alone), data.order))
     verdicts = answer.of_matrices if is_last else (None,) * len(means)
     few = few_pairs(state, _learnable(state, "all"))
     is_in_answer = is_last and len(few) == 1 and answer.single_pair(state) is not None

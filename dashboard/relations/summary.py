@@ -28,11 +28,11 @@ from core.results.relations import RelationTable, counted, headline_of
 from core.store.types import ACTIVE, Run, RunState, RunWithFacts
 from core.wording import all_of, first_of, number, plural, without_shared
 from dashboard.relations import sentences, views
-from dashboard.relations.charts import CODES, UNTESTED
+from dashboard.relations.charts import CODES, COUNTED, UNTESTED
 from dashboard.relations.controls import MODES, why_not_learned
 from dashboard.relations.snapshots import RelationsState, Snapshots
 from dashboard.relations.verdicts import Decided
-from dashboard.relations.views import MARKS, Bools, Floats, Group, signed
+from dashboard.relations.views import COUNTED_MARK, MARKS, Bools, Floats, Group, signed
 from dashboard.shared import resources
 from dashboard.shared.selection import choose
 from dashboard.shared.states import empty, show_answer, show_note, show_reason, show_warning
@@ -132,7 +132,7 @@ def draw_answer(
     if saturation:
         of = answer.of_matrices[0]
         _smaller(state, has_controls=of is not None and bool(of.controlled.any()))
-    notes = []
+    notes: list[str] = []
     if alone is not None and (of := answer.of_matrices[0]) is not None:
         more = int(np.triu(counted(of, alone), 1).sum())
         notes.append(sentences.read_alone(more, state.runs[0].alignment))
@@ -140,8 +140,10 @@ def draw_answer(
         notes += _beyond_headline(tables[0], short)
     if mode == "label" and not saturation:
         notes.append(sentences.read_size(means, possible))
-    if any(notes):
-        show_note(escape(" ".join(filter(None, notes))))
+    if len(notes := [escape(note) for note in notes if note]) > 1:
+        st.caption("\n".join(f"- {note}" for note in notes))
+    elif notes:
+        show_note(notes[0])
     if answer.why_none:
         _other_seeds(state)
 
@@ -493,6 +495,7 @@ def player_words(mode: str, frame: Mapping[str, Any], size: int) -> dict[str, st
             for verdict in (RELATED, OPPOSED, NEGLIGIBLE)
             if CODES[verdict] in codes
         ]
+        marks += [f"{COUNTED_MARK} related as far as by the alignment alone"] * (COUNTED in codes)
         foot = "   ".join(marks)
         without = ["undecided"] * (CODES[UNDECIDED] in codes) + ["within a task"] * (UNTESTED in codes)
         faint = " or ".join(without)

@@ -425,9 +425,12 @@ def pair_table(
         cells = [single_verdicts.cell(i, j) for i, j in pairs]
         if alone is None:  # there is no room for both
             table["95% interval"] = [interval_text(cell) for cell in cells]
+        not_learned = counted(single_verdicts, alone)
         table["Verdict"] = [
-            f"{MARKS[cell.verdict]} {cell.verdict}".strip() if single_verdicts.tested[cell.i, cell.j] else ""
-            for cell in cells
+            f"{COUNTED_MARK if not_learned[at] else MARKS[cell.verdict]} {cell.verdict}".strip()
+            if single_verdicts.tested[at]
+            else ""
+            for at, cell in zip(pairs, cells, strict=True)
         ]
     return pd.DataFrame(table)
 
@@ -445,6 +448,8 @@ def _of_both_signs(is_positive: Bools, ranks: Floats, top: int) -> list[tuple[in
 
 MARKS = {RELATED: "●", OPPOSED: "×", NEGLIGIBLE: "–", UNDECIDED: ""}
 """The marks of decided cells."""
+COUNTED_MARK = "○"
+"""That of related cells which the alignment alone relates as far."""
 
 
 def _mark(verdicts: RelationVerdicts, i: int, j: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from core.metrics import DEV_SCORE, TOTAL
 from core.mrn.relations import Relations
-from core.results.relations import RelationTable, relation_table
+from core.results.relations import RelationTable, counted, relation_table
 from core.results.samples import one_per_seed
 from core.store import RunWithFacts, SnapshotKey, Store
 from core.wording import plural
@@ -18,7 +18,7 @@ from dashboard.curves import numbers
 from dashboard.curves.charts import curve_chart
 from dashboard.curves.views import Display, curves
 from dashboard.relations import views
-from dashboard.relations.charts import player_frame, player_numbers
+from dashboard.relations.charts import player_frame, player_numbers, with_counted
 from dashboard.relations.matrices import arrangement, picture
 from dashboard.relations.summary import player_words
 from dashboard.report.placed import NotThere, Placed, caption, key
@@ -143,6 +143,8 @@ def _player(
     shown = picture(trajectories, [views.Group("", tuple(runs))], mode, shared, order, verdicts=[verdicts])
     name = f"report-{mode}"
     frame: dict[str, Any] = player_frame(shown, steps, resources.task_colours(), blocks=True)
+    if verdicts is not None and table is not None:
+        frame = with_counted(frame, counted(verdicts, table.alone), order)
     frame |= {
         "id": name,
         "name": name,

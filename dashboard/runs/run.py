@@ -50,7 +50,7 @@ _MOST_LABELS = 16
 _TIME = "Time (UTC)"
 _STRICT = (
     "F1 counts as conlleval does: an I- label that continues nothing opens a span. Strict F1 leaves such "
-    "spans out, so it can be higher."
+    "spans out, so it can be higher or lower."
 )
 
 

@@ -29,14 +29,17 @@ def files() -> dict[str, Path]:
 
 def docs_link(page: str) -> str:
     """Markdown links to the section on a page and to the terms of all pages; empty without docs of it."""
-    if not (_OF_PAGES in files() and section(_OF_PAGES, page.lower())):
-        return ""
-    return f"[Docs]({_address(_OF_PAGES, page.lower())}) · [Terms]({_address(_OF_PAGES, 'terms')})"
+    has_section = _OF_PAGES in files() and section(_OF_PAGES, page.lower())
+    return _with_terms(_address(_OF_PAGES, page.lower())) if has_section else ""
 
 
 def file_link(file: str) -> str:
-    """A Markdown link to a file of the docs, empty where there is none of that name."""
-    return f"[Docs]({_address(file)})" if file in files() else ""
+    """Markdown links to a file of the docs and to the terms of all pages; empty without that file."""
+    return _with_terms(_address(file)) if file in files() else ""
+
+
+def _with_terms(address: str) -> str:
+    return f"[Docs]({address}) · [Terms]({_address(_OF_PAGES, 'terms')})"
 
 
 @functools.cache

@@ -100,7 +100,7 @@ def _without_transformer() -> tuple[RunConfig, ...]:
 
 NO_TRANSFORMER = LaunchPreset(
     "Do I need a transformer?",
-    "BiLSTM and SC-LSTM against MiniLM, with MTL. 12 runs, 3 seeds, about 4\u00a0min.",
+    "BiLSTM and SC-LSTM against MiniLM, frozen and fine-tuned, with MTL. 12 runs, 3 seeds, about 4\u00a0min.",
     _without_transformer(),
 )
 

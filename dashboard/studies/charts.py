@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 from core.evaluation.comparison import UNDECIDED, Comparison
-from core.figures import BACKGROUND, MUTED, TEXT, Chart, Figure, axis, interval
+from core.figures import BACKGROUND, MUTED, Chart, Figure, axis, interval
 from core.results.figures import Forest, forest_chart
 from core.studies.factors import FACTORS
-from dashboard.theme import DASHES, PARADIGM_COLOURS, of_theme
+from dashboard.theme import PARADIGM_COLOURS, of_theme
 
 _MOST = 3
 """So many methods are drawn side by side."""
@@ -25,28 +25,35 @@ _WIDTH, _DIGIT = 260, 6
 
 
 def settings_chart(view: Forest, leads: Sequence[str]) -> Figure:
-    """Differences by setting of `leads`, and in grey of others that are compared in most settings."""
+    """Differences by setting of `leads` and of others that most settings compare; the first is not grey."""
     counts = Counter(mark.target for mark in view.marks)
     leads = [method for method in leads if method in counts]
     others = [method for method, count in counts.most_common() if method not in leads and count > 1]
     methods = (*leads, *others)[:_MOST]
-    colours = dict.fromkeys(others, MUTED)
-    colours |= zip(leads, (of_theme(*PARADIGM_COLOURS["mrn"]), TEXT), strict=False)
+    colours = dict.fromkeys(methods, MUTED) | dict.fromkeys(leads[:1], of_theme(*PARADIGM_COLOURS["mrn"]))
     marks = tuple(mark for mark in view.marks if mark.target in methods)
     return forest_chart(replace(view, targets=methods, marks=marks), colours)
 
 
-def factor_charts(by_factor: Mapping[str, Mapping[float, Comparison]], unit: str) -> dict[str, Figure]:
-    """The gain of MTL by the values of each factor of a grid (`gains_by_factor`), on one scale of gains."""
+def factor_charts(
+    by_factor: Mapping[str, Mapping[float, Comparison]], trends: Mapping[str, Comparison], unit: str
+) -> dict[str, Figure]:
+    """The gain of MTL by the values of each factor of a grid (`gains_by_factor`), on one scale of gains.
+
+    The line of a factor is solid where its trend is decided.
+    """
     every = [gain for gains in by_factor.values() for gain in gains.values()]
     ends = [0.0, *(100 * end for gain in every for end in (gain.mean, *(gain.interval or ())))]
     room = _ROOM * (max(ends) - min(ends))
     span = min(ends) - room, max(ends) + room
-    return {factor: _factor_chart(factor, gains, span, unit) for factor, gains in by_factor.items()}
+    return {
+        factor: _factor_chart(factor, gains, span, unit, is_decided=trends[factor].verdict != UNDECIDED)
+        for factor, gains in by_factor.items()
+    }
 
 
 def _factor_chart(
-    factor: str, gains: Mapping[float, Comparison], span: tuple[float, float], unit: str
+    factor: str, gains: Mapping[float, Comparison], span: tuple[float, float], unit: str, *, is_decided: bool
 ) -> Figure:
     title, colour = FACTORS[factor].title, of_theme(*PARADIGM_COLOURS["mtl"])
     means = [100 * gain.mean for gain in gains.values()]
@@ -60,7 +67,7 @@ def _factor_chart(
         x=list(gains),
         y=means,
         mode="lines+markers",
-        line={"color": colour, "width": 1, "dash": DASHES["mtl"]},
+        line={"color": colour, "width": 2 if is_decided else 1, "dash": "solid" if is_decided else "dot"},
         marker={
             "size": 10,
             "color": [BACKGROUND if gain.verdict == UNDECIDED else colour for gain in gains.values()],

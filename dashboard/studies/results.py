@@ -31,7 +31,7 @@ from core.studies.meaning import meanings, meanings_in
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
 from core.studies.study import ALPHA, TERMS
 from core.tasks.scores import scale_text
-from core.wording import about_time, capitalised, plural, plural_range, uncapitalised
+from core.wording import about_time, capitalised, p_sentence, plural, plural_range, uncapitalised
 from dashboard.components.charts import chart
 from dashboard.shared import resources
 from dashboard.shared.docs import file_link
@@ -69,6 +69,13 @@ from jobs.studies.report import cost_sheet, paper_sheet
 _PAGE = "studies/page.py"
 _FEW = 3
 """So many settings are all opened from the start."""
+_TRENDS = {
+    HIGHER: "gain grows",
+    LOWER: "gain falls",
+    EQUIVALENT: "no change that matters",
+    UNDECIDED: "undecided",
+}
+"""How the gain changes with a factor, by the verdict on the factor's ends."""
 _MANY, _TALL = 16, 480
 """Beyond so many rows a table scrolls, within so many pixels."""
 _KEY = {
@@ -257,7 +264,9 @@ def _explained(
     if len(answers) > 1:
         st.markdown(escape(" ".join(answers[1:])))
     key = "Bars: 95% intervals. ● decided; ○ undecided, which may be chance (p ≥ 0.05 after correction)."
-    alike = "Each mark: the mean over settings that are alike in all else."
+    alike = (
+        "Each mark: the mean over settings that are alike in all else; solid line: the gain grows or falls."
+    )
     is_grid = study.by_relatedness and len(results) > 1
     st.caption(escape(" ".join([how_measured(results), key, *[alike, ALPHA] * is_grid])))
     reference = study.method(study.reference).in_sentence
@@ -321,11 +330,14 @@ def _paper(view: TableView, study: Study) -> None:
 def _by_factor(results: Sequence[Result]) -> None:
     """Draws the gain in a grid of simulated tasks by each of its factors, and what it grows by in all."""
     by_factor = gains_by_factor(results)
-    charts = factor_charts(by_factor, unit(results[0]))
-    for column, (factor, trend) in zip(st.columns(len(charts) or 1), trends(results).items(), strict=False):
+    tested = trends(results)
+    charts = factor_charts(by_factor, tested, unit(results[0]))
+    for column, (factor, trend) in zip(st.columns(len(charts) or 1), tested.items(), strict=False):
         with column:
             first, last = (FACTORS[factor].value(end(by_factor[factor])) for end in (min, max))
-            st.caption(f"From {first} to {last}: {escape(trend.in_points)}, {trend.verdict}")
+            st.markdown(f"**{capitalised(FACTORS[factor].title)}: {_TRENDS[trend.verdict]}**")
+            p = f", corrected {p_sentence(trend.p)}" * (trend.p is not None)
+            st.caption(f"From {first} to {last}: {escape(trend.in_points + p)}")
             chart(
                 charts[factor],
                 key=f"gain_by_{factor}",
@@ -377,7 +389,7 @@ def _overview(study: Study, results: Sequence[Result], by_name: Mapping[str, str
     terms = [text for word, text in TERMS.items() if word in titles] if not study.by_relatedness else []
     st.subheader(f"Points over {escape(reference)}", anchor=False)
     mean = "Mean over tasks: " * any(len(result.setting.targets) > 1 for result in results)
-    caption = f"{mean}{', '.join(words)}. Bold: the largest gain of a row."
+    caption = f"{mean}{', '.join(words)}. Bold: the largest gain of a row, if decided."
     st.caption(" ".join([caption, *map(escape, terms)]))
     with st.container(key="study_overview"), _scrolled(sum(len(each.rows) for each in sheet.blocks)):
         show_table(

@@ -231,7 +231,7 @@ def legend(
         ("few", "at most half of the seeds: the most frequent label", has_seeds),
         ("split", "no label leads", has_seeds),
         ("hollow", "a span of at most half of the seeds", has_seeds and has_spans),
-        ("tint", f"configurations{' or seeds' * has_seeds} disagree", in_question),
+        ("tint", f"configurations disagree{', or no label has a majority' * has_seeds}", in_question),
         ("reference", "others are compared with it", has_reference),
         ("outline", ", without gold ".join(outlined), compared),
         ("dashed", f"a {'missed' if has_gold else 'missing'} span", compared and has_spans),

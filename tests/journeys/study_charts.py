@@ -18,7 +18,7 @@ from plotly.offline import get_plotlyjs
 from core.evaluation.comparison import HIGHER, LOWER
 from core.figures import SERIES, Figure
 from core.results.figures import RARE, Forest, Mark, forest_chart
-from core.studies.factors import gains_by_factor
+from core.studies.factors import gains_by_factor, trends
 from core.studies.recorded import records_of
 from dashboard.studies.charts import factor_charts
 from tests.journeys.browser import browser_page
@@ -149,7 +149,7 @@ def _pictures() -> Iterator[tuple[str, list[Figure]]]:
     yield "transfer", [_forest(pairs_forest())]
     (record,) = records_of("simulator")
     balanced = [record.result(setting) for setting in record.settings if setting.part == "balanced"]
-    yield "simulator", list(factor_charts(gains_by_factor(balanced), "F1").values())
+    yield "simulator", list(factor_charts(gains_by_factor(balanced), trends(balanced), "F1").values())
 
 
 def _forest(forest: Forest) -> Figure:

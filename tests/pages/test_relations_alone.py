@@ -33,13 +33,16 @@ def test_labels_are_shown_beside_what_the_alignment_alone_gives(open_page: Open)
     link: dict[str, Any] = {"run": ",".join(map(str, runs)), "mode": "Labels"}
     app = open_page("relations", **link, ranked="By value")
     assert list(listed(app).columns) == ["First", "Second", "Correlation", "Alignment alone", "Verdict"]
-    assert listed(app).iloc[0].tolist() == ["pos:NN", "ner:O", "0.95", "0.97", "● related"]
+    assert listed(app).iloc[0].tolist() == ["pos:NN", "ner:O", "0.95", "0.97", "○ related"]
     assert listed(app).iloc[-1].tolist() == ["pos:,", "ner:B-PER", "−0.80", "0.10", "× opposed"]
     assert [(line["quiet"], line["parted"]) for line in lines(app)] == [
         (True, False), (False, False), (False, True),
     ]  # fmt: skip
     assert lines(app)[-1]["short"] == ["pos:comma", "ner:B-PER"]
     assert shown(app).frame["rows"]["short"][:2] == ["NN", "comma"]
+    # NN and O have a mark of their own, and the headline counts the others that are related.
+    assert shown(app).frame["panels"][0]["verdicts"]["codes"] == "5062543505"
+    assert "○ related as far as by the alignment alone" in shown(app).frame["foot"]
     text = words(app)
     assert (
         "1 of 4 pairs of labels came out related more than their words in common explain: pos:NN and "
@@ -48,7 +51,7 @@ def test_labels_are_shown_beside_what_the_alignment_alone_gives(open_page: Open)
     assert "1 came out opposed: pos:comma and ner:B-PER" in text
     assert (
         "Before training, labels that fall on the same words are already linked (alignment); that alone "
-        "relates 1 more pair as far. Furthest beyond that: pos:NN and ner:B-PER, at 0.50 instead of 0.00."
+        "relates 1 more pair as far.\n- Furthest beyond that: pos:NN and ner:B-PER, at 0.50 instead of 0.00."
     ) in text
     beyond = listed(open_page("relations", **link))
     assert beyond.iloc[0].tolist() == ["pos:NN", "ner:B-PER", "0.50", "0.00", "● related"]

@@ -25,7 +25,7 @@ from core.studies import STUDIES, Method, Study
 from core.studies.analysis import MEAN, FinalScores, Result, analyse, joined
 from core.studies.answer import answer, from_bases, headline, recorded_runs
 from core.studies.dissertation import BASE_SIZE, for_encoder
-from core.studies.factors import gains_by_factor
+from core.studies.factors import gains_by_factor, trends
 from core.studies.recorded import PAIRS, records_of
 from core.studies.study import DevByRun, with_runs
 from core.wording import capitalised
@@ -183,7 +183,7 @@ class TestViews:
     def test_values_whose_texts_would_lie_on_each_other_have_a_tick_without_one(self) -> None:
         record = records_of("simulator")[0]
         grid = [record.result(each) for each in record.settings if each.part == "published"]
-        axis = factor_charts(gains_by_factor(grid), "F1")["alpha"].layout["xaxis"]
+        axis = factor_charts(gains_by_factor(grid), trends(grid), "F1")["alpha"].layout["xaxis"]
         assert list(axis["ticktext"]) == ["0.2", "0.75", "0.9", "", "1"]
         assert axis["tickvals"][3] == 0.97
 
@@ -491,7 +491,7 @@ def test_grids_of_simulated_tasks_are_drawn_by_their_factors(open_page: Open) ->
     ]  # fmt: skip
     assert app.multiselect(key="setting").value == ["balanced-n500-t6-a1"]  # the largest gain
     assert "NER and each simulated task have as many words." in words(app)
-    assert "settings that are alike in all else. α is the share of labels kept" in words(app)
+    assert "α is the share of labels kept" in words(app)
     record = records_of("simulator")[0]
     balanced = [record.result(each) for each in record.settings if each.part == "balanced"]
     for figure, gains in zip(drawn, gains_by_factor(balanced).values(), strict=True):
@@ -504,7 +504,10 @@ def test_grids_of_simulated_tasks_are_drawn_by_their_factors(open_page: Open) ->
         assert figure["layout"]["yaxis"]["range"] == [low, high]
         bars = zip(trace["y"], trace["error_y"]["arrayminus"], trace["error_y"]["array"], strict=True)
         assert all(low < y - below < y + above < high for y, below, above in bars)
-    assert "From 20% to 100%: +8.77 [+5.19, +12.35], higher" in words(app)
+    assert [figure["data"][0]["line"]["dash"] for figure in drawn] == ["dot", "dot", "solid"]
+    assert "**Words of NER: undecided**" in words(app)
+    assert "**Share of labels kept, α: gain grows**" in words(app)
+    assert "From 20% to 100%: +8.77 [+5.19, +12.35], corrected p = 0." in words(app)
     assert "Published formulas" not in words(app)
 
 

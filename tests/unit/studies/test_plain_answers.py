@@ -176,8 +176,8 @@ def test_what_a_grid_of_simulated_tasks_answers_are_its_trends_by_factor() -> No
     assert text == (
         "NER's gain from simulated tasks grows with their relatedness (+13.4 F1 with 20% of labels kept, "
         "+22.2 with 100%). Whether it depends on NER's training words "
-        f"(+{100 * fmean(of_500):.1f} F1 with 500 words, +5.5 with 2,000) or their number (+11.4 F1 with "
-        "one, +23.4 with six) is undecided."
+        f"(+{100 * fmean(of_500):.1f} F1 with 500 words, +5.5 with 2,000) or the number of tasks (+11.4 F1 "
+        "with one, +23.4 with six) is undecided."
     )
     assert answers_of(STUDIES["simulator"], results) == [
         *grid_answer(results), "MTL beats STL in 21 of 60 settings; undecided in 39.",
