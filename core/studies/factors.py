@@ -129,11 +129,11 @@ def grid_answer(results: Sequence[Result]) -> list[str]:
     return texts
 
 
-def first_grid_answer(results: Sequence[Result]) -> str:
-    """The answer of the first grid among these results; empty without one."""
+def first_grid(results: Sequence[Result]) -> list[Result]:
+    """The results of the first part that is a grid with an answer; empty without one."""
     parts = dict.fromkeys(result.setting.part for result in results)
-    by_part = (grid_answer([each for each in results if each.setting.part == part]) for part in parts)
-    return next((" ".join(sentences) for sentences in by_part if sentences), "")
+    grids = ([each for each in results if each.setting.part == part] for part in parts)
+    return next((grid for grid in grids if grid_answer(grid)), [])
 
 
 def answers_of(study: Study, results: Sequence[Result]) -> list[str]:

@@ -250,7 +250,7 @@ STUDY = Study(
     by_relatedness=True,
     about={
         PLANTED: "NER beside one of nine simulated tasks at a time, which keep 20 to 100% of its labels.",
-        BALANCED: "NER and each simulated task have as many words.",
+        BALANCED: "NER and each simulated task have the same number of words.",
         UNBALANCED: "Each simulated task has more words than NER.",
         ARCHITECTURES: "As in Balanced, with and without dense layers between encoder and heads.",
         PUBLISHED: "The paper's grid and model, all tasks with as many words.",

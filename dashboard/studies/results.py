@@ -26,7 +26,7 @@ from core.studies.answer import (
     study_answer,
     unit,
 )
-from core.studies.factors import FACTORS, answers_of, first_grid_answer, gains_by_factor, trends
+from core.studies.factors import FACTORS, answers_of, first_grid, gains_by_factor, grid_answer, trends
 from core.studies.meaning import meanings, meanings_in
 from core.studies.recorded import PAIRS, PAIRS_TITLE, RECORDS, Record, records_of
 from core.studies.study import ALPHA, TERMS
@@ -57,6 +57,7 @@ from dashboard.studies.views import (
     settings_forest,
     small_forest,
     study_forest,
+    trends_forest,
 )
 from dashboard.text import escape, with_code
 from dashboard.theme import colours
@@ -155,7 +156,8 @@ def _published(study: Study) -> None:
         setting, view = result.setting.title, study_forest(result, (MEAN,))
         results = [record.result(each) for each in record.settings]
         asked = study_answer(record.definition, joined(results))
-        words = asked or (first_grid_answer(results) if study.by_relatedness else "") or headline(result)
+        grid = [] if asked or not study.by_relatedness else first_grid(results)
+        words = asked or " ".join(grid_answer(grid)) or headline(result)
         named = study.asked.methods if asked and study.asked else ()
         leads = [capitalised(study.method(name).in_sentence) for name in named]
         differences = (each.differences[MEAN] for each in result.outcomes if MEAN in each.differences)
@@ -163,6 +165,10 @@ def _published(study: Study) -> None:
         axis = f"{capitalised(unit(result))} over {study.method(study.reference).in_sentence}"
         shown, every = len(view.marks) - left_out(view), len(view.marks)
         more = f" {shown} of {every} methods shown." * (shown < every)
+        if grid:
+            view, more, leads = trends_forest(grid), "", []
+            setting, axis = "Simulated tasks, from the least to the most of each factor", f"Change of {axis}"
+            seeds = plural_range((trend.seeds for trend in trends(grid).values()), "seed")
     st.markdown(f"**{escape(words)}**")
     with st.container(gap="xxsmall"):
         st.caption(escape(f"{axis} on {uncapitalised(setting)}, {seeds}"))

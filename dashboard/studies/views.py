@@ -14,6 +14,7 @@ from core.evaluation.comparison import HIGHER, LOWER, UNDECIDED, Comparison
 from core.results.figures import Forest, Mark
 from core.studies.analysis import MEAN, RARE, Outcome, Result
 from core.studies.answer import unit
+from core.studies.factors import FACTORS, gains_by_factor, trends
 from core.studies.meaning import meaning
 from core.tasks.scores import percent_sign
 from core.transfer.gains import Gains
@@ -156,6 +157,19 @@ def study_forest(result: Result, shown: tuple[str, ...] = ()) -> Forest:
                 marks.append(Mark.from_comparison(delta, row, target, words))
     titles = tuple(outcome.method.title for outcome in others)
     return Forest(titles, shown, result.outcome(result.reference).method.in_sentence, tuple(marks))
+
+
+def trends_forest(results: Sequence[Result]) -> Forest:
+    """By factor of a grid of simulated tasks the change of the gain, from its least value to its largest."""
+    by_factor, tested = gains_by_factor(results), trends(results)
+    titles, marks = [], []
+    for row, (name, trend) in enumerate(tested.items()):
+        factor = FACTORS[name]
+        least, most = (factor.value(end(by_factor[name])) for end in (min, max))
+        titles.append(f"{capitalised(factor.title)}: {least} to {most}")
+        marks.append(Mark.from_comparison(trend, row, MEAN, f"{titles[row]}: {trend.sentence}"))
+    reference = results[0].outcome(results[0].reference).method.in_sentence
+    return Forest(tuple(titles), (MEAN,), reference, tuple(marks))
 
 
 def settings_forest(results: Sequence[Result]) -> Forest:

@@ -490,7 +490,7 @@ def test_grids_of_simulated_tasks_are_drawn_by_their_factors(open_page: Open) ->
         "words of NER", "simulated tasks", "share of labels kept, α",
     ]  # fmt: skip
     assert app.multiselect(key="setting").value == ["balanced-n500-t6-a1"]  # the largest gain
-    assert "NER and each simulated task have as many words." in words(app)
+    assert "NER and each simulated task have the same number of words." in words(app)
     assert "α is the share of labels kept" in words(app)
     record = records_of("simulator")[0]
     balanced = [record.result(each) for each in record.settings if each.part == "balanced"]
@@ -509,6 +509,10 @@ def test_grids_of_simulated_tasks_are_drawn_by_their_factors(open_page: Open) ->
     assert "**Share of labels kept, α: gain grows**" in words(app)
     assert "From 20% to 100%: +8.77 [+5.19, +12.35], corrected p = 0." in words(app)
     assert "Published formulas" not in words(app)
+    # The list of studies draws what its answer says.
+    forests = [html.proto.body for html in open_page("studies").get("html")]
+    (drawn_trends,) = [body for body in forests if "Words of NER: 500 to 2,000" in body]
+    assert [mark in drawn_trends for mark in ("−26.14", "+12.02", "+8.77")] == [True] * 3
 
 
 def test_what_methods_are_stands_where_their_names_do_and_in_a_folded_list(open_page: Open) -> None:

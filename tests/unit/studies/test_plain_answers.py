@@ -20,7 +20,7 @@ from core.studies.answer import (
     part_answer,
     study_answer,
 )
-from core.studies.factors import answers_of, first_grid_answer, gains_by_factor, grid_answer, trends
+from core.studies.factors import answers_of, first_grid, gains_by_factor, grid_answer, trends
 from core.studies.meaning import meaning, meanings, meanings_in
 from core.studies.recorded import RECORDS, Record, records_of
 from core.studies.simulator import point_of
@@ -182,7 +182,7 @@ def test_what_a_grid_of_simulated_tasks_answers_are_its_trends_by_factor() -> No
     assert answers_of(STUDIES["simulator"], results) == [
         *grid_answer(results), "MTL beats STL in 21 of 60 settings; undecided in 39.",
     ]  # fmt: skip
-    assert first_grid_answer([record.result(each) for each in record.settings]) == text
+    assert " ".join(grid_answer(first_grid([record.result(each) for each in record.settings]))) == text
     # Settings count for a factor where those alike in all else have each of its values.
     assert results[0].setting.name == "balanced-n500-t1-a0.2"
     of_others = [
