@@ -83,7 +83,8 @@ class Mark:
 class Forest:
     """Differences from one reference: `rows` from the top, `targets` the tasks and means.
 
-    `heads` are the rows that have no marks, but head those that follow.
+    `heads` are the rows that have no marks, but head those that follow. `of_methods`: the targets are
+    methods, whose names are not shortened.
     """
 
     rows: tuple[str, ...]
@@ -91,6 +92,7 @@ class Forest:
     reference: str
     marks: tuple[Mark, ...]
     heads: frozenset[int] = frozenset()
+    of_methods: bool = False
 
 
 def forest_of(compared: Mapping[str, Sequence[Difference]], tasks: Sequence[str], reference: str) -> Forest:
@@ -114,8 +116,8 @@ def forest_of(compared: Mapping[str, Sequence[Difference]], tasks: Sequence[str]
 
 
 def _short(names: Sequence[str]) -> dict[str, str]:
-    """Short names of tasks by name; the mean and names of several words are kept, and shorten none."""
-    tasks = without_shared([name for name in names if name != MEAN_OF_TASKS and " " not in name])
+    """Short names of tasks by name; those of means are kept, and shorten none."""
+    tasks = without_shared([name for name in names if name not in (MEAN_OF_TASKS, RARE)])
     return {name: tasks.get(name, name) for name in names}
 
 
@@ -367,7 +369,7 @@ def forest_chart(view: Forest, colours: Mapping[str, str], *, numbers: bool = Fa
         legend=LEGEND_ON_TOP,
     )
     chart.add_line(x=0, line={"color": MUTED, "width": 1})
-    short = _short(view.targets)
+    short = {name: name for name in view.targets} if view.of_methods else _short(view.targets)
     used: Counter[str] = Counter()
     for index, target in enumerate(view.targets):
         offset = _offsets(per_row)[index]

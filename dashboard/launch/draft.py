@@ -99,9 +99,8 @@ def _start(field: str) -> str | tuple[str, ...]:
         trainings = OPTIONS["encoder_training"]
         kinds = itertools.product(("mrn",), ("minilm",), trainings, PRIORS)
         defaults = {rule.default_of(dict(zip(CONTEXT_FIELDS, kind, strict=True))) for kind in kinds}
-        default = (
-            defaults.pop() if len(defaults) == 1 else None
-        )  # else none is picked, and a caption has them
+        # Of several none is picked, and a caption has them.
+        default = defaults.pop() if len(defaults) == 1 else None
     text = "" if default is None else format_in_form(field, [default])
     return text if field not in OPTIONS else (text,) if text else ()
 

@@ -192,7 +192,7 @@ def settings_forest(results: Sequence[Result]) -> Forest:
             rows.append(name)
     reference = results[0].outcome(results[0].reference).method.in_sentence
     methods = tuple(dict.fromkeys(mark.target for mark in marks))
-    return Forest(tuple(rows), methods, reference, tuple(marks), frozenset(heads))
+    return Forest(tuple(rows), methods, reference, tuple(marks), frozenset(heads), of_methods=True)
 
 
 def ranked(result: Result) -> list[Outcome]:

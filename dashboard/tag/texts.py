@@ -141,9 +141,8 @@ def text_disagreement(
             numbers.append(f"{apart:.2f} on {task}")
     if not shared:
         return ""
-    parts = [f"disagree on {all_of(labels)}"] * bool(labels) + [f"differ by {all_of(numbers)}"] * bool(
-        numbers
-    )
+    parts = [f"disagree on {all_of(labels)}"] * bool(labels)
+    parts += [f"differ by {all_of(numbers)}"] * bool(numbers)
     return f"The {who} {' and '.join(parts) or 'agree'}."
 
 

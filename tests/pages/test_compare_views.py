@@ -178,7 +178,7 @@ class TestAnswers:
 
     def test_a_headline_has_each_verdict_and_of_many_tasks_their_number(self) -> None:
         table = of(mtl=MTL, mrn=MRN)
-        tasks = [f"{letter}-of-a-longer-name" for letter in "abcde"]
+        tasks = [f"{letter} of a longer name" for letter in "abcde"]
         higher = replace(answer(table), task=tasks[0])
         lower, small = (
             replace(higher, task=tasks[1], mean=-higher.mean),
@@ -186,7 +186,7 @@ class TestAnswers:
         )
         undecided = [replace(higher, task=task, p=1.0) for task in tasks[3:]]
         deltas = [higher, lower, small, *undecided]
-        assert headline("B", "A", deltas[:4]).replace("-of-a-longer-name", "") == (
+        assert headline("B", "A", deltas[:4]).replace(" of a longer name", "") == (
             "B scores higher than A on a (+3.33) and lower than A on b (−3.33); equivalent within 0.05 on c; "
             "undecided on d."
         )
