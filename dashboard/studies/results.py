@@ -145,30 +145,31 @@ def _published(study: Study) -> None:
     if not records:
         st.caption("Not answered yet: its runs are not recorded. *Launch* trains them.")
         return
-    record = records[0]
+    record, leads = records[0], list[str]()
     if study.pairs:
         gains = record.gains(PAIRS)
         words, setting, view = gains_answer(gains, study.pairs), PAIRS_TITLE, gains_forest(gains, study.pairs)
-        axis, more, leads = "Points over STL", " Filled: decided among the pairs of a main task.", []
+        axis, more = "Points over STL", " Filled: decided among the pairs of a main task."
         seeds = seeds_text(gains)
     else:
-        result = plainly_named(record.result(record.settings[0]))
-        setting, view = result.setting.title, study_forest(result, (MEAN,))
         results = [record.result(each) for each in record.settings]
+        result = plainly_named(results[0])
         asked = study_answer(record.definition, joined(results))
         grid = [] if asked or not study.by_relatedness else first_grid(results)
-        words = asked or " ".join(grid_answer(grid)) or headline(result)
-        named = study.asked.methods if asked and study.asked else ()
-        leads = [capitalised(study.method(name).in_sentence) for name in named]
-        differences = (each.differences[MEAN] for each in result.outcomes if MEAN in each.differences)
-        seeds = plural_range((delta.seeds for delta in differences), "seed")
         axis = f"{capitalised(unit(result))} over {study.method(study.reference).in_sentence}"
-        shown, every = len(view.marks) - left_out(view), len(view.marks)
-        more = f" {shown} of {every} methods shown." * (shown < every)
         if grid:
-            view, more, leads = trends_forest(grid), "", []
+            words, view, more = " ".join(grid_answer(grid)), trends_forest(grid), ""
             setting, axis = "Simulated tasks, from the least to the most of each factor", f"Change of {axis}"
-            seeds = plural_range((trend.seeds for trend in trends(grid).values()), "seed")
+            drawn = [*trends(grid).values()]
+        else:
+            words, setting = asked or headline(result), result.setting.title
+            named = study.asked.methods if asked and study.asked else ()
+            leads = [capitalised(study.method(name).in_sentence) for name in named]
+            view = study_forest(result, (MEAN,))
+            shown, every = len(view.marks) - left_out(view), len(view.marks)
+            more = f" {shown} of {every} methods shown." * (shown < every)
+            drawn = [each.differences[MEAN] for each in result.outcomes if MEAN in each.differences]
+        seeds = plural_range((delta.seeds for delta in drawn), "seed")
     st.markdown(f"**{escape(words)}**")
     with st.container(gap="xxsmall"):
         st.caption(escape(f"{axis} on {uncapitalised(setting)}, {seeds}"))
